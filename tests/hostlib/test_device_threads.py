@@ -116,6 +116,19 @@ def test_abort_from_another_thread_ends_a_wait() -> None:
     ranks(work, "udp")
 
 
+def test_ranks_are_told_by_what_error_another_one_left() -> None:
+    def work(comm: csaud.Communicator) -> None:
+        comm.barrier()
+        if comm.rank == 0:
+            with pytest.raises(ValueError, match="loss is nan"), comm:
+                raise ValueError("loss is nan\nat step 7")
+        else:
+            with pytest.raises(csaud.Aborted, match=r"rank 0 left by ValueError: loss is nan$"):
+                comm.recv(np.empty(10, np.int64), 0)
+
+    ranks(work, "udp")
+
+
 def test_no_buffer_outlives_its_transfer() -> None:
     """Two threads of each rank post and wait in turn while a third keeps Python's lock busy: who waits often
     learns of a transfer's end before who posted it has come back."""

@@ -179,11 +179,7 @@ class Communicator(Group):
     def abort(self) -> None:
         """End the job: the peers' collectives raise Aborted at once. The communicator is of no use
         afterwards."""
-        if self._job.is_forked:
-            return
-        with self._lock:
-            if not self._closed:
-                self._transport.give_up(Aborted(f"rank {self.rank} called abort()", self.rank))
+        self._abort("called abort()")
 
     @property
     def door(self) -> str:
@@ -329,8 +325,16 @@ class Communicator(Group):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if error is not None:
-            self.abort()
+            what = str(error).partition("\n")[0]
+            self._abort(f"left by {type(error).__name__}{': ' if what else ''}{what}")
         self.close()
+
+    def _abort(self, why: str) -> None:
+        if self._job.is_forked:
+            return
+        with self._lock:
+            if not self._closed:
+                self._transport.give_up(Aborted(f"rank {self.rank} {why}", self.rank))
 
     def _end(self, how: str) -> None:
         """Nothing of it is left; `how`: where it did not fail."""
