@@ -137,6 +137,18 @@ def test_recover_has_the_weights_of_a_run_without_deaths(example):
     assert undisturbed == disturbed != []
 
 
+@pytest.mark.thorough
+def test_recover_goes_on_in_a_fabric_where_a_rank_may_die(fabric):
+    weights = set()
+    for deaths in ("0", "1"):
+        command = [sys.executable, str(EXAMPLES / "recover.py"), "--deaths", deaths]
+        done = fabric.job(*command, options=("--deaths", deaths))
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert done.stderr.count("failed: killed by SIGKILL; the others go on") == int(deaths)
+        weights |= set(re.findall(r"^\[rank \d\] weights (\w{16})$", done.stdout, re.MULTILINE))
+    assert len(weights) == 1
+
+
 @pytest.mark.torch
 @pytest.mark.thorough
 def test_scape_sends_an_eighth_and_learns(fabric):

@@ -135,6 +135,38 @@ def test_a_rank_that_is_killed_leaves_the_books_incomplete(fabric):
     assert "incomplete: rank 2 used the fabric and left no counters" in done.stdout
 
 
+def test_a_job_goes_on_without_as_many_ranks_as_may_die(fabric):
+    program = (
+        "import csaud, numpy as np, os\n"
+        "comm = csaud.init(dead_after=1)\n"
+        "comm.barrier()\n"
+        "if comm.rank == 1: os.kill(os.getpid(), 9)\n"
+        "try: comm.barrier()\n"
+        "except csaud.PeerUnreachable: comm = comm.shrink()\n"
+        "total = comm.all_reduce(np.ones(1000))\n"
+        "comm.close()\n"
+        "print(comm.size, total[-1])\n"
+    )
+    done = fabric.python(program, ("--ranks", "3", "--deaths", "1"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "csaud: rank 1 (h3) failed: killed by SIGKILL; the others go on (--deaths)" in done.stderr
+    assert {"[rank 0] 2 2.0", "[rank 2] 2 2.0"} <= set(done.stdout.splitlines())
+    report = fabric.report()
+    assert report.passed and report.program.deaths == 1 and report.books.without == [1]
+    assert [rank.status for rank in report.program.ranks] == [0, 137, 0]
+    # one too many: the first of them counts
+    done = fabric.job(
+        "sh", "-c", "[ $RANK = 0 ] || kill -9 $$; exec true", options=("--ranks", "3", "--deaths", "1")
+    )
+    assert done.returncode == 137 and "failed first: killed by SIGKILL; then rank" in done.stderr
+    assert not fabric.report().passed
+    done = fabric.job("true", options=("--ranks", "2", "--deaths", "2"))
+    assert (done.returncode, done.stderr) == (
+        2,
+        "csaud: --deaths 2: the job has 2 ranks, and one has to be left\n",
+    )
+
+
 @pytest.mark.thorough
 def test_a_program_without_csaud_has_a_report_without_books(fabric):
     done = fabric.job("ping", "-c", "1", "h1")

@@ -369,12 +369,12 @@ def test_lost_parity_is_told_where_its_causes_are(tmp_path):
     assert "48 of 1,000 DATA copies and 3 PARITY: 10 injected" in console.export_text()
 
 
-def program(*statuses: int) -> model.Program:
+def program(*statuses: int, deaths: int = 0) -> model.Program:
     ends = [
         model.RankEnd(rank=rank, host=f"h{rank + 1}", status=status, ended=f"status {status}", counters="")
         for rank, status in enumerate(statuses)
     ]
-    return model.Program(command=["python", "train.py"], ranks=ends)
+    return model.Program(command=["python", "train.py"], deaths=deaths, ranks=ends)
 
 
 def test_a_program_of_ones_own_has_books_but_no_steps_and_no_reference():
@@ -397,6 +397,22 @@ def test_a_rank_without_counters_leaves_the_books_incomplete():
     print_summary(made, Path("report.html"), console)
     assert "incomplete: rank 0 used the fabric and left no counters" in console.export_text()
     assert "rank 0 left no counters" in page_of(made, ())
+
+
+@pytest.mark.parametrize(
+    ("statuses", "missing", "wrong"),
+    [
+        ((137, 0), [0], set()),
+        ((0, 0), [0], {"counters left"}),  # it lived
+        ((137, 1), [0], {"ranks ended"}),
+    ],
+    ids=str,
+)
+def test_of_a_rank_that_may_die_neither_a_status_nor_counters_are_expected(statuses, missing, wrong):
+    reports = [{} if rank in missing else each for rank, each in enumerate(collected().reports)]
+    made = report(reference=None, program=program(*statuses, deaths=1), steps=[], reports=reports)
+    assert {check.name for check in made.checks if not check.passed} == wrong
+    assert made.books.without == missing
 
 
 def test_a_program_that_sends_no_packet_of_ours_has_no_books():

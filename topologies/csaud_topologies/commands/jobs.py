@@ -28,12 +28,16 @@ def job(
     time_limit: Annotated[
         str, typer.Option(help="End the job after this time, such as 10min or 90s; default: none.")
     ] = "",
+    deaths: Annotated[
+        int,
+        typer.Option(min=0, help="How many ranks may fail while the others go on, as with csaud.recover."),
+    ] = 0,
     run_dir: NamedRun = None,
 ) -> None:
     """Run a program as one process a rank: `csaud net job -- python train.py`, with torchrun's variables.
 
-    Its output comes with the rank in front. The exit status is that of the first rank that failed; 124 where
-    the time limit has ended it.
+    Its output comes with the rank in front. The exit status is that of the first rank that failed, unless
+    it might (--deaths); 124 where the time limit has ended it.
     """
     from csaud_runs.find import find_run
 
@@ -49,7 +53,7 @@ def job(
         check_machine()
         check_command(command, with_own_commands(os.environ.get("PATH", os.defpath)))
         run = find_run(run_dir)
-        planned = own_job(run, ranks, placement, command, time_limit)
+        planned = own_job(run, ranks, placement, command, time_limit, deaths)
 
         def in_fabric() -> int:
             from csaud_topologies.run.own_program import run_program

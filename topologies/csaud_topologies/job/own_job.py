@@ -79,7 +79,7 @@ def run_own_job(job: OwnJob, logs: Path) -> tuple[Collected, OwnRanks, float]:
         return own | secret | counters.variables(rank)
 
     beside = _Beside(fabric, EventSchedule(scenario.events, fabric, scenario.seed, say))
-    ranks = OwnRanks(job.command, beside.pids)
+    ranks = OwnRanks(job.command, beside.pids, job.deaths)
     try:
         with sampling(inventory) as read_sample:
             sampler = Sampler(read_sample)
@@ -126,6 +126,7 @@ def run_own_job(job: OwnJob, logs: Path) -> tuple[Collected, OwnRanks, float]:
             timeline=series(inventory, sampler.samples, scenario.ipv6),
             program=model.Program(
                 command=job.command,
+                deaths=job.deaths,
                 ranks=[
                     model.RankEnd(
                         rank=rank.rank,

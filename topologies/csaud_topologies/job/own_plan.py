@@ -36,6 +36,8 @@ class OwnJob:
     command: list[str]
     time_limit_s: float | None = None
     """After which it is ended."""
+    deaths: int = 0
+    """How many ranks may fail while the others go on."""
 
 
 @contextmanager
@@ -63,7 +65,12 @@ def check_command(command: Sequence[str], path: str) -> None:
 
 
 def own_job(
-    run: RunDir, ranks: int | None, placement: str, command: Sequence[str], time_limit: str = ""
+    run: RunDir,
+    ranks: int | None,
+    placement: str,
+    command: Sequence[str],
+    time_limit: str = "",
+    deaths: int = 0,
 ) -> OwnJob:
     """The job in this fabric; RunError when it takes none, or has no such hosts.
 
@@ -74,8 +81,11 @@ def own_job(
         raise RunError(f"{run.path}: this fabric takes no jobs; those that `csaud net up` has started do")
     scenario = load_model(run.scenario_file, Scenario)
     hosts = _hosts(load_fabric(run.fabric_file), scenario.workers, ranks, placement)
+    if deaths >= len(hosts):
+        words = "one rank" if len(hosts) == 1 else f"{len(hosts)} ranks"
+        raise UsageError(f"--deaths {deaths}: the job has {words}, and one has to be left")
     options = RunOptions.model_validate_json(run.options.read_text())
-    return OwnJob(run, scenario, options, hosts, list(command), _seconds(time_limit))
+    return OwnJob(run, scenario, options, hosts, list(command), _seconds(time_limit), deaths)
 
 
 def _seconds(time_limit: str) -> float | None:

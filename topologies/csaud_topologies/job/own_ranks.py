@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from csaud_topologies.base.say import say
 from csaud_topologies.base.signals import signal_name
 from csaud_topologies.job.descendants import adopt_orphans, kill_descendants
 from csaud_topologies.job.rank_output import RankLog, Screen
@@ -64,17 +65,25 @@ class OwnRanks:
 
     Args:
         others: pids of our children that are none of the job's.
+        deaths: how many ranks may fail while the others go on.
     """
 
-    def __init__(self, command: Sequence[str], others: Callable[[], set[int]]) -> None:
+    def __init__(self, command: Sequence[str], others: Callable[[], set[int]], deaths: int = 0) -> None:
         self.command = list(command)
         self._others = others
+        self._deaths = deaths
+        self._failed: list[OwnRank] = []  # in that order
+        self._ending = False  # all are asked to end
         self.ranks: list[OwnRank] = []
-        self.first_failed: OwnRank | None = None
         self.overdue_s: float | None = None
         """The time limit, once it has ended the job."""
         self._ended: queue.Queue[OwnRank] = queue.Queue()
         self._screen = Screen()
+
+    @property
+    def first_failed(self) -> OwnRank | None:
+        """None as long as no more have failed than may."""
+        return self._failed[0] if len(self._failed) > self._deaths else None
 
     def start(
         self, nodes: Any, hosts: Sequence[str], environment: Callable[[int], dict[str, str]], logs: Path
@@ -110,8 +119,8 @@ class OwnRanks:
     def run(self, tick: Callable[[], None], limit_s: float | None = None) -> None:
         """Until all have ended; `tick` is called at least every 100 ms and may raise.
 
-        After the first failure the others have a while to end by themselves, then they are asked to, then
-        killed. After `limit_s` seconds all are asked to at once.
+        After the first failure that is one too many the others have a while to end by themselves, then they
+        are asked to, then killed. After `limit_s` seconds all are asked to at once.
         """
         steps = [(_TELL_WITHIN_S, signal.SIGTERM), (_END_WITHIN_S, signal.SIGKILL)]
         due: float | None = None
@@ -136,8 +145,10 @@ class OwnRanks:
         except queue.Empty:
             return
         rank.status = rank.process.returncode
-        if rank.status != 0 and self.first_failed is None:
-            self.first_failed = rank
+        if rank.status:
+            self._failed.append(rank)
+            if len(self._failed) <= self._deaths and not self._ending:
+                say(f"rank {rank.rank} ({rank.host}) failed: {rank.ended}; the others go on (--deaths)")
 
     def _signal(self, signum: signal.Signals) -> None:
         for rank in self.ranks:
@@ -155,6 +166,7 @@ class OwnRanks:
 
     def end(self, signum: signal.Signals) -> None:
         """Pass on a signal that asks for the end; kill what is left after a while."""
+        self._ending = True
         for each, patience_s in ((signum, _END_WITHIN_S), (signal.SIGKILL, _END_WITHIN_S)):
             self._signal(each)
             deadline = time.monotonic() + patience_s

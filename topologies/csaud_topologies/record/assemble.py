@@ -178,9 +178,10 @@ def _checks_of_program(
     empty: bool,
 ) -> list[Check]:
     """Of a user's own program; where no packet was seen there is nothing to say of packets."""
-    checks = [verdicts.ranks_ended({rank.rank: rank.ended for rank in program.ranks if rank.status})]
+    failed = {rank.rank: rank.ended for rank in program.ranks if rank.status}
+    checks = [verdicts.ranks_ended(failed, program.deaths)]
     if not empty:
-        checks.append(verdicts.counters_left(without))
+        checks.append(verdicts.counters_left(without, failed if program.deaths else ()))
         checks += verdicts.of_books(books)
         checks += _checks_of_packets(found, hosts)
     due = f"<= {len(in_order(found.scenario.events))}"  # the program may be over before

@@ -257,6 +257,7 @@ class Program(_Part):
     """A user's own program."""
 
     command: list[str]
+    deaths: int = Field(default=0, description="how many ranks might fail while the others went on")
     ranks: list[RankEnd]
 
 

@@ -24,8 +24,8 @@ OVERDUE_STATUS = 124
 
 
 def run_program(job: OwnJob, command_line: list[str]) -> int:
-    """Call inside the run's namespaces; the exit status: that of the first rank that failed, else 0 when
-    every check held and the report is written."""
+    """Call inside the run's namespaces; the exit status: that of the first rank that failed where more
+    failed than may, else 0 when every check held and the report is written."""
     begun, started = time.monotonic(), datetime.now(UTC)
     out = Path(job.options.out)
     logs = out / "logs"
