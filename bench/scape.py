@@ -35,7 +35,7 @@ def command(console: Console, out: Path, quick: bool, jobs: int) -> None:
     if os.geteuid() == 0:
         count, steps = (20_000, 1) if quick else (100_000, 3)
         try:
-            found = scape_fabric.measure(count, steps)
+            found = scape_fabric.measure(count, steps, scape_fabric.QUICK if quick else scape_fabric.METHODS)
         except scape_fabric.FabricError as error:
             circumstances["failed: fabric"] = str(error)
         else:
@@ -85,6 +85,7 @@ def rows_of_losses(methods: Mapping[str, Swept], ablations: Mapping[str, Swept])
     for name, swept in methods.items():
         losses = swept.losses[swept.best]
         at = {"lr": swept.best, "losses": list(losses), "edge": swept.at_edge}
+        at |= {"method": name, "curve": _curve(swept)}
         peer = {} if swept is dense else {"peer": "AdamS, dense", "peer_value": mean(base)}
         rows.append(result(f"loss: {name}", mean(losses), "nats", **peer, at=at))  # type: ignore[arg-type]
         if name in _FEWER and len(losses) > 1 and len(base) > 1:
@@ -116,26 +117,39 @@ def rows_of_bytes(methods: Mapping[str, Swept]) -> list[Result]:
 
 
 def rows_of_steps(found: Mapping[str, Steps]) -> list[Result]:
-    """Seconds of a step in the fabric, and packets that its switches counted."""
+    """Seconds of a step in the fabric, and packets that its switches counted, of the methods measured."""
     from bench.scape_fabric import METHODS, SHARES
 
     dense = found["dense"]
     rows = [result("step without computing: AdamS, dense", found["alone"].step_s[0], "s")]
     for key, name in METHODS.items():
-        if key == "dense":
+        if key == "dense" or key not in found:
             continue
         for share, step_s, beside in zip(SHARES, found[key].step_s, dense.step_s, strict=True):
             aimed = key == "0.1" and share == 0.5
             rows.append(
                 result(f"step, communication {share:.0%} of a dense one: {name}", step_s, "s",
                        peer="AdamS, dense", peer_value=beside, bound="at most" if aimed else None,
-                       limit=_STEP if aimed else None)
+                       limit=_STEP if aimed else None, at={"method": name, "share": share})
             )  # fmt: skip
         rows.append(
             result(f"packets a step, counted by switches: {name}", found[key].packets, "packets",
                    peer="AdamS, dense", peer_value=dense.packets)
         )  # fmt: skip
     return rows
+
+
+def _curve(swept: Swept) -> dict[str, list[float]]:
+    """Of the best learning rate, the mean over seeds."""
+    from bench.scape_model import CONTEXT
+    from bench.scape_runs import PIECES, RANKS
+
+    letters = [at for at, _ in swept.runs[0].curve]
+    nats = [
+        mean(loss for _, loss in points) for points in zip(*(run.curve for run in swept.runs), strict=True)
+    ]
+    steps = [at / (RANKS * PIECES * CONTEXT) for at in letters]
+    return {"step": steps, "letters": [float(at) for at in letters], "nats": nats}
 
 
 def _sweep(name: str, swept: Swept) -> str:

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +16,17 @@ from bench import native
 FABRIC, RATE = "leaf-spine-2x2", "10Mbit"
 SHARES = (0.2, 0.5, 0.8)
 """Of a dense step, what communication takes."""
-METHODS = {"dense": "AdamS, dense", "8 bits": "8 bits", "0.1": "SCAPE, 90 %", "0.01": "SCAPE, 99 %"}
+METHODS = {
+    "dense": "AdamS, dense",
+    "8 bits": "8 bits, error feedback",
+    "0.1": "SCAPE, 90 %",
+    "0.01": "SCAPE, 99 %",
+    "top-k 0.1": "top-k, error feedback (DGC), 90 %",
+    "chance 0.1": "by chance, error feedback, 90 %",
+}
+"""As `scape_worker.py` knows them, and by name."""
+QUICK = ("dense", "0.1", "0.01")
+"""Those that the quick form measures."""
 
 
 class FabricError(Exception):
@@ -38,12 +48,13 @@ class Steps:
     packets: float
 
 
-def measure(count: int, steps: int) -> dict[str, Steps]:
+def measure(count: int, steps: int, methods: Iterable[str] = tuple(METHODS)) -> dict[str, Steps]:
     """Each method's steps, and as "alone" those of dense AdamS without computing.
 
     Args:
         count: weights of 4 bytes.
         steps: measured for each share, after one that is not.
+        methods: of METHODS.
     """
     with tempfile.TemporaryDirectory(prefix="csaud-bench-") as name:
         folder = Path(name)
@@ -51,7 +62,7 @@ def measure(count: int, steps: int) -> dict[str, Steps]:
         try:
             alone = _job(folder, "dense", [0.0], count, steps)
             pauses = [alone.step_s[0] * (1 - share) / share for share in SHARES]
-            found = {method: _job(folder, method, pauses, count, steps) for method in METHODS}
+            found = {method: _job(folder, method, pauses, count, steps) for method in methods}
             return {"alone": alone, **found}
         finally:
             _net(folder, "down")

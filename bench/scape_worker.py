@@ -15,7 +15,7 @@ from statistics import median
 
 import csaud
 import numpy as np
-from csaud.scape.baselines import ByGradients, Dense, EightBits
+from csaud.scape.baselines import ByGradients, Chance, Dense, EightBits, Mean, TopK
 from csaud.scape.exchange import Traffic, over
 from csaud.scape.local import Local, Sparsity
 from csaud.scape.method import Method
@@ -23,13 +23,21 @@ from csaud.scape.rules import AdamS, Rates
 
 
 def method_of(name: str, count: int, rank: int, size: int) -> Method:
-    """By its name in CASE: "dense", "8 bits", or a density."""
+    """By its name in CASE: "dense", "8 bits", "top-k D" or "chance D" at density D, or SCAPE's density."""
     weights = np.zeros(count, np.float32)
-    if name == "dense":
-        return ByGradients(weights, AdamS(count, Rates()), Dense())
-    if name == "8 bits":
-        return ByGradients(weights, AdamS(count, Rates()), EightBits(count, rank, size))
-    return Local(weights, rank, size, Sparsity(float(name)))
+    mean: Mean
+    match name.split():
+        case ["dense"]:
+            mean = Dense()
+        case ["8", "bits"]:
+            mean = EightBits(count, rank, size)
+        case ["top-k", density]:
+            mean = TopK(count, float(density))
+        case ["chance", density]:
+            mean = Chance(count, rank, size, float(density))
+        case _:
+            return Local(weights, rank, size, Sparsity(float(name)))
+    return ByGradients(weights, AdamS(count, Rates()), mean)
 
 
 def measure(comm: csaud.Communicator, method: Method, pause: float, steps: int) -> tuple[float, float]:

@@ -59,7 +59,7 @@ def parts(quick: bool) -> tuple[Part, ...]:
 
     effort = scape_plan.QUICK if quick else scape_plan.WHOLE
     training_s = 1.0 if quick else 3.0  # a run, where two processors share them out
-    steps_s = 60.0 if quick else 150.0
+    steps_s = 60.0 if quick else 200.0
     return (
         Part(
             "recover",
@@ -135,7 +135,9 @@ def _steps(out: Path, quick: bool, seconds: float, told: Told) -> Measured:
         if os.geteuid() != 0:
             raise NotMeasured("an emulated fabric needs root: nobody else may make network namespaces")
         try:
-            measured = scape_fabric.measure(count, steps)
+            measured = scape_fabric.measure(
+                count, steps, scape_fabric.QUICK if quick else scape_fabric.METHODS
+            )
         except scape_fabric.FabricError as error:
             raise NotMeasured(str(error)) from error
         found = {name: asdict(each) for name, each in measured.items()}

@@ -12,6 +12,7 @@ from csaud_runs.words import duration
 from csaud_topologies.report.html import page_environment
 from rich.console import Console
 
+from bench import training_figures
 from bench.results import Result, number, save, show
 from bench.training_parts import NotMeasured, Part
 
@@ -129,14 +130,23 @@ def _measured(
 
 
 def write_page(sections: Sequence[Section], out: Path) -> Path:
-    """OUT/report.html: one file, nothing to load."""
+    """OUT/report.html: one file, nothing to load; and OUT/losses.csv, .svg and .pdf of its figure, where
+    there is one."""
     environment = page_environment()
     environment.filters["number"] = number
     out.mkdir(parents=True, exist_ok=True)
     page = out / "report.html"
+    drawn = training_figures.losses(row for section in sections for row in section.rows)
+    if drawn is not None:
+        drawn.write(out / "losses")
     page.write_text(
         environment.from_string(_TEMPLATE.read_text()).render(
-            sections=sections, said=goals_in_words(sections), good=not missed(sections), command=COMMAND
+            sections=sections,
+            said=goals_in_words(sections),
+            good=not missed(sections),
+            command=COMMAND,
+            figure="" if drawn is None else drawn.inline(),
+            caption=training_figures.CAPTION,
         )
     )
     return page

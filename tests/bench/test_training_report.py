@@ -112,6 +112,25 @@ def test_the_time_left_follows_from_what_was_done_now() -> None:
     ]
 
 
+def test_losses_that_were_measured_are_a_figure_on_the_page_and_numbers_beside_it(
+    tmp_path: Path, said: Console
+) -> None:
+    curve = {"step": [10.0, 20.0], "letters": [2560.0, 5120.0], "nats": [3.0, 2.5]}
+    learnt = result("loss: one", 2.5, "nats", at={"method": "one", "curve": curve})
+    step = result("step", 0.5, "s", at={"method": "one", "share": 0.5})
+    parts = [part("learnt", learnt, []), part("steps", step, [])]
+    assert command(parts, said, tmp_path, 2, described("0.10"))
+    page = (tmp_path / "report.html").read_text()
+    assert "<figure><svg" in page and "seconds, communication 50% of a dense step" in page
+    assert (tmp_path / "losses.csv").read_text().splitlines() == [
+        'method,step,letters,"loss, nats a letter","seconds, communication 50% of a dense step"',
+        "one,10.0,2560.0,3.0,5.0",
+        "one,20.0,5120.0,2.5,10.0",
+    ]
+    assert command(parts[1:], said, tmp_path, 2, described("0.10"))
+    assert "<figure>" not in (tmp_path / "report.html").read_text()
+
+
 def test_a_part_that_is_none_is_told() -> None:
     parts = [part("one", HIT, []), part("two", MISS, [])]
     assert [each.name for each in chosen(parts, ["two"])] == ["two"] and chosen(parts, []) == parts
