@@ -70,12 +70,17 @@ def test_a_newcomer_takes_a_dead_workers_place(undisturbed) -> None:
 
 
 @pytest.mark.thorough
-def test_in_any_order_the_weights_are_those_within_the_noise_of_rounding(undisturbed) -> None:
-    with Workers(4, {**TASK, "in_order": False}, HALF[0]) as job:
-        ends = job.trained(set(HALF[0]))
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_in_any_order_the_weights_are_those_within_the_noise_of_rounding(seed) -> None:
+    deaths = HALF[(0, 2, 3)[seed % 3]]  # one all-reduce has no phase "gather"
+    task = {**TASK, "seed": seed}
+    with Workers(1, task) as job:
+        undisturbed = job.trained(set())[0]["state"]
+    with Workers(4, {**task, "in_order": False}, deaths) as job:
+        ends = job.trained(set(deaths))
     assert ends[0]["state"] == ends[1]["state"]
     found, expected = (np.frombuffer(bytes.fromhex(s), "f4") for s in (ends[0]["state"], undisturbed))
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+    assert np.abs(found - expected).max() <= 1e-6 * np.abs(expected).max()  # about 8 roundings
 
 
 @pytest.mark.parametrize(

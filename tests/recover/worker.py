@@ -54,7 +54,8 @@ def train(arguments: dict[str, Any]) -> None:
     dtype = np.dtype(arguments.get("dtype", "float32"))
     deaths = Deaths(arguments.get("phase"), arguments.get("step", 0), arguments.get("times", 1))
     microbatches, steps = arguments["microbatches"], arguments["steps"]
-    random = np.random.default_rng(1)
+    seed = arguments.get("seed", 1)
+    random = np.random.default_rng(seed)
     weights, bias = random.normal(size=(COLUMNS, 3)).astype(dtype), np.zeros(3, dtype)
     momenta = [np.zeros_like(weights), np.zeros_like(bias)]
     parameters = [weights, bias]
@@ -70,7 +71,7 @@ def train(arguments: dict[str, Any]) -> None:
                 tell("waits")
                 wait_for_newcomer(job, job.size + 1)
             for number in step:
-                samples = np.random.default_rng([step.index, number])
+                samples = np.random.default_rng([seed, step.index, number])
                 inputs = samples.normal(size=(ROWS, COLUMNS)).astype(dtype)
                 deaths.at("forward", step.index)
                 error = inputs @ weights + bias - np.tanh(inputs[:, :3])
