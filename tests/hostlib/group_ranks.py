@@ -1,6 +1,6 @@
 """Groups over a network in memory, each rank in a thread, and values for them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,12 @@ LONGEST = 256  # bytes of a message, so that some are several
 
 
 def everywhere(
-    size: int, work: Callable[[Group], Any], *, all_reduce: str = "auto", seed: int = 1
+    size: int,
+    work: Callable[[Group], Any],
+    *,
+    all_reduce: str = "auto",
+    seed: int = 1,
+    hosts: Sequence[int] = (),
 ) -> list[Any]:
     """What `work` gives on each rank, each in a thread of its own."""
     network = MemoryNetwork(seed)
@@ -22,7 +27,7 @@ def everywhere(
 
     def run(rank: int) -> None:
         transport = MemoryTransport(network, rank)
-        job = JobState(transport, LONGEST, None, all_reduce, network.fail, lambda: None)
+        job = JobState(transport, LONGEST, None, all_reduce, network.fail, lambda: None, hosts=hosts)
         results[rank] = work(Group(job, 0, range(size), rank))
 
     on_every_rank(size, run, network.fail)

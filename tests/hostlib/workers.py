@@ -194,7 +194,7 @@ def collectives(comm: Any, arguments: dict[str, Any]) -> dict[str, Any]:
     total = np.sum(mine, axis=0)
     large = gradient(rank, 50 * count, "float32", 8)
     flying = comm.all_reduce(large, wait=False)
-    for algorithm in ("ring", "halving_doubling", "auto"):
+    for algorithm in ("ring", "halving_doubling", "hierarchical", "auto"):
         assert_bit_equal(comm.all_reduce(mine[rank].copy(), algorithm=algorithm), total, algorithm)
     assert_bit_equal(comm.all_reduce(mine[rank].copy(), "max"), np.max(mine, axis=0), "max")
     assert_bit_equal(comm.reduce_scatter(mine[rank]), np.array_split(total, size)[rank], "reduce_scatter")

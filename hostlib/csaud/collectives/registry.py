@@ -2,20 +2,22 @@
 `register`."""
 
 from collections.abc import Callable
+from typing import Any
 
-from csaud.collectives import halving_doubling, ring, tree, tree_reduce
+from csaud.collectives import halving_doubling, hierarchical, ring, tree, tree_reduce
 from csaud.collectives.barrier import barrier
 from csaud.collectives.schedule import MAX_STEPS, Schedule
 from csaud.errors import ConfigError
 
 Builder = Callable[..., Schedule]
 """builder(rank, size, count, longest) is the schedule of `rank` of `size` for `count` elements, in messages
-of at most `longest`; of a collective that has one, `root` comes, too. A pure function: the same arguments
-give the same schedule, and the ranks' schedules fit together."""
+of at most `longest`; of a collective that has one, `root` comes, too, and of a hierarchical one `hosts`. A
+pure function: the same arguments give the same schedule, and the ranks' schedules fit together."""
 
 
 _BUILDERS: dict[str, Builder] = {
     "all_reduce.halving_doubling": halving_doubling.all_reduce,
+    "all_reduce.hierarchical": hierarchical.all_reduce,
     "all_reduce.ring": ring.all_reduce,
     "all_gather.ring": ring.all_gather,
     "reduce.ring": ring.reduce,
@@ -54,7 +56,8 @@ def choose_all_reduce(nbytes: int, size: int) -> str:
 
 
 def choose_reduce(all_reduce: str) -> str:
-    """The algorithm of a reduction to one rank that has the bits of this one of all-reduce."""
+    """The algorithm of a reduction to one rank that has the bits of this one of all-reduce; there is none for
+    a hierarchical one."""
     return {"halving_doubling": "tree"}.get(all_reduce, all_reduce)
 
 
@@ -72,15 +75,20 @@ def names() -> list[str]:
     return sorted(_BUILDERS)
 
 
-def build(name: str, rank: int, size: int, count: int, longest: int, root: int = -1) -> Schedule:
+def build(
+    name: str, rank: int, size: int, count: int, longest: int, root: int = -1, hosts: hierarchical.Hosts = ()
+) -> Schedule:
     """The schedule that the builder `name` makes; ConfigError where there is no such name.
 
     Args:
         root: of collectives that have one; those without are not told of it.
+        hosts: of those to which it matters; the ranks on each.
     """
     try:
         builder = _BUILDERS[name]
     except KeyError:
         raise ConfigError(f"there is no collective {name!r}; there are {', '.join(names())}") from None
-    more = {"root": root} if root >= 0 else {}
+    more: dict[str, Any] = {"root": root} if root >= 0 else {}
+    if hosts:
+        more["hosts"] = hosts
     return builder(rank=rank, size=size, count=count, longest=longest, **more)

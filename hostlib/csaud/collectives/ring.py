@@ -35,29 +35,50 @@ from csaud.collectives.schedule import (
 from csaud.errors import ConfigError
 
 
-class _Ring:
+class Ring:
     """One rank's part of steps in each of which a chunk goes to the next rank and one comes from the last.
 
     Args:
+        rank: its place in the ring.
         chunks: where each is in DATA, or in SOURCE; as many as ranks.
         steps: of the whole collective.
+        members: the ranks of the ring, in its order; empty: all.
+        follows: what goes before in the same collective; what it has written is sent as it becomes there.
     """
 
-    def __init__(self, rank: int, size: int, chunks: Sequence[Region], longest: int, steps: int) -> None:
+    def __init__(
+        self, rank: int, size: int, chunks: Sequence[Region], longest: int, steps: int, *,
+        members: Sequence[int] = (), follows: "Ring | None" = None,
+    ) -> None:  # fmt: skip
         if steps > MAX_STEPS:
             raise ConfigError(
                 f"a ring of {size} ranks takes {steps} steps, and at most {MAX_STEPS} can be numbered; "
                 "all_reduce has halving_doubling"
             )
-        self.operations: list[Operation] = []
-        self.scratch = 0
+        self.operations: list[Operation] = follows.operations if follows else []
+        self.scratch: int = follows.scratch if follows else 0
+        self._rank, self._size = rank, size
         self._local = [list(messages(chunk, longest)) for chunk in chunks]
         self._right, self._left = (rank + 1) % size, (rank - 1) % size
+        if members:
+            self._right, self._left = members[self._right], members[self._left]
         self._has = [list(parts) for parts in self._local]  # where each chunk's latest value is
-        # producer[c][i]: the operation after which message i of chunk c can be sent on
-        self._producer: list[list[tuple[int, ...]]] = [[() for _ in parts] for parts in self._local]
+        # producer[c][i]: the operations after which message i of chunk c can be sent on
+        self._producer: list[list[tuple[int, ...]]] = [
+            [follows.writers(part) if follows else () for part in parts] for parts in self._local
+        ]
         self._steps = steps
-        self._step = 0
+        self._step: int = follows._step if follows else 0
+
+    def writers(self, region: Region) -> tuple[int, ...]:
+        """The operations after which the elements of `region` have their latest values."""
+        return tuple(
+            op
+            for parts, producers in zip(self._local, self._producer, strict=True)
+            for part, after in zip(parts, producers, strict=True)
+            if max(part.start, region.start) < min(part.start + part.count, region.start + region.count)
+            for op in after
+        )
 
     def send(self, chunk: int, to: int, fan_in: int = 1) -> None:
         """Chunk `chunk`, as far as it was summed, goes to rank `to` in this step."""
@@ -81,7 +102,8 @@ class _Ring:
                 target = Region(into.buffer, into.start + index * count, local.count)
             else:
                 target = arrived if local.buffer is Buffer.SOURCE else local
-            self.operations.append(Reduce(arrived, local, target, (len(self.operations) - 1,)))
+            after = (*self._producer[received][index], len(self.operations) - 1)
+            self.operations.append(Reduce(arrived, local, target, after))
             self._has[received][index] = target
             self._producer[received][index] = (len(self.operations) - 1,)
         self._step += 1
@@ -93,6 +115,19 @@ class _Ring:
             self.operations.append(Recv(self._left, self._step, index, local))
             self._producer[received][index] = (len(self.operations) - 1,)
         self._step += 1
+
+    def sum_chunks(self) -> None:
+        """A turn for each other rank: the sum of chunk rank + 1 ends here."""
+        for step in range(self._size - 1):
+            self.turn((self._rank - step) % self._size, (self._rank - step - 1) % self._size)
+
+    def spread_sums(self) -> None:
+        """As many steps, in which the sums come to all ranks, chunk rank + 1 from here."""
+        # Straight into the user's array: the finished chunk can come only after our own partial sum of it,
+        # which was read from there, has reached the next rank; a late repetition of that one is a duplicate
+        # to everybody.
+        for step in range(self._size - 1):
+            self.pass_on((self._rank + 1 - step) % self._size, (self._rank - step) % self._size)
 
     def schedule(self) -> Schedule:
         return Schedule(tuple(self.operations), self.scratch, self._steps)
@@ -122,14 +157,9 @@ def all_reduce_steps(size: int) -> int:
 def all_reduce(rank: int, size: int, count: int, longest: int) -> Schedule:
     """The schedule of `rank` of `size` for an array of `count` elements, messages of at most `longest`
     elements."""
-    ring = _Ring(rank, size, regions(even(count, size)), longest, all_reduce_steps(size))
-    for step in range(size - 1):
-        ring.turn((rank - step) % size, (rank - step - 1) % size)
-    # Straight into the user's array: the finished chunk can come only after our own partial sum of it, which
-    # was read from there, has reached the next rank; a late repetition of that one is a duplicate to
-    # everybody.
-    for step in range(size - 1):
-        ring.pass_on((rank + 1 - step) % size, (rank - step) % size)
+    ring = Ring(rank, size, regions(even(count, size)), longest, all_reduce_steps(size))
+    ring.sum_chunks()
+    ring.spread_sums()
     return ring.schedule()
 
 
@@ -138,7 +168,7 @@ def reduce(rank: int, size: int, count: int, longest: int, root: int = 0) -> Sch
 
     As the first half of an all-reduce, with its bits; then every rank sends its chunk of the sum to `root`.
     """
-    ring = _Ring(rank, size, regions(even(count, size), Buffer.SOURCE), longest, size)
+    ring = Ring(rank, size, regions(even(count, size), Buffer.SOURCE), longest, size)
     data = regions(even(count, size))
     mine = (rank + 1) % size
     for step in range(size - 1):
@@ -166,7 +196,7 @@ def reduce_scatter_v(rank: int, size: int, counts: tuple[int, ...], longest: int
 
     Chunk c is summed from rank c + 1 on, with its own rank's share last.
     """
-    ring = _Ring(rank, size, regions(counts, Buffer.SOURCE), longest, size - 1)
+    ring = Ring(rank, size, regions(counts, Buffer.SOURCE), longest, size - 1)
     for step in range(size - 1):
         chunk = (rank - step - 2) % size
         into = Region(Buffer.DATA, 0, counts[rank]) if chunk == rank else None
@@ -182,7 +212,7 @@ def all_gather(rank: int, size: int, count: int, longest: int) -> Schedule:
 @lru_cache(maxsize=256)
 def all_gather_v(rank: int, size: int, counts: tuple[int, ...], longest: int) -> Schedule:
     """The same of chunks of `counts[r]` elements."""
-    ring = _Ring(rank, size, regions(counts), longest, size - 1)
+    ring = Ring(rank, size, regions(counts), longest, size - 1)
     for step in range(size - 1):
         ring.pass_on((rank - step) % size, (rank - step - 1) % size)
     return ring.schedule()

@@ -21,8 +21,8 @@ _CODES = 1 << _CODE
 
 
 _REDUCING = (
-    "all_reduce.ring", "all_reduce.halving_doubling", "reduce.ring", "reduce.tree", "reduce_scatter",
-    "reduce_scatter_v", "sparse_all_reduce", "sparse_reduce_scatter",
+    "all_reduce.ring", "all_reduce.halving_doubling", "all_reduce.hierarchical", "reduce.ring", "reduce.tree",
+    "reduce_scatter", "reduce_scatter_v", "sparse_all_reduce", "sparse_reduce_scatter",
 )  # fmt: skip
 _MOVING = (
     "all_gather", "all_gather_v", "all_to_all", "all_to_all_v", "broadcast", "gather", "gather_v", "scatter",

@@ -146,8 +146,9 @@ class Settings:
     all_reduce: str = _row(
         "auto",
         "name",
-        "algorithm of all-reduce; auto takes halving_doubling where a rank's chunk is up to 4,096 bytes",
-        choices=("ring", "halving_doubling", "auto"),
+        "algorithm of all-reduce; auto takes halving_doubling where a rank's chunk is up to 4,096 bytes; "
+        "hierarchical sums inside hosts first, and is auto for groups without as many ranks on each",
+        choices=("ring", "halving_doubling", "hierarchical", "auto"),
         agreed=True,
     )
     # limits and sizes

@@ -3,6 +3,7 @@
 import operator
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
+from functools import cached_property
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
@@ -12,6 +13,7 @@ import numpy.typing as npt
 from csaud import _core
 from csaud.collectives import registry
 from csaud.collectives.executor import DIRECT, Collective, ElementType, Execution
+from csaud.collectives.hierarchical import Hosts, is_even
 from csaud.collectives.reductions import Reduction
 from csaud.collectives.schedule import Schedule
 from csaud.collectives.signature import marks
@@ -192,9 +194,24 @@ class Calls:
         return self._job.max_message_bytes // element.itemsize
 
     def _algorithm(self, asked: str, nbytes: int) -> str:
-        """That of an all-reduce."""
-        asked = asked or self._job.all_reduce
+        """That of an all-reduce; of the setting's, one that fits this group."""
+        if asked == "" and (asked := self._job.all_reduce) == "hierarchical" and not is_even(self._hosts):
+            asked = "auto"
         return registry.choose_all_reduce(nbytes, self.size) if asked == "auto" else asked
+
+    def _all_reduce(self, algorithm: str, count: int, element: ElementType) -> Schedule:
+        """Of so many elements."""
+        hosts = self._hosts if algorithm == "hierarchical" else ()
+        longest = self._longest(element)
+        return registry.build(f"all_reduce.{algorithm}", self.rank, self.size, count, longest, hosts=hosts)
+
+    @cached_property
+    def _hosts(self) -> Hosts:
+        """The group's ranks by host."""
+        by_host: defaultdict[int, list[int]] = defaultdict(list)
+        for rank, member in enumerate(self.ranks):
+            by_host[self._job.host_of(member)].append(rank)
+        return tuple(tuple(members) for members in by_host.values())
 
     def _average(self, how: Reduction, operand: Operand) -> list[Epilogue]:
         """What an average does with its sum."""

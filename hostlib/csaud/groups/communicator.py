@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -43,6 +43,9 @@ class Communicator(Group):
         mode: how the device sends, "raw", "udp" or "verbs".
         joined: ranks that have come with this epoch (`csaud.join`), the last ones.
         local_ranks: ranks that this one shares memory with: packets to them leave neither host nor user.
+
+    Args:
+        hosts: a number of each rank's host, which those that share memory have in common.
     """
 
     def __init__(
@@ -56,6 +59,7 @@ class Communicator(Group):
         again: Callable[[], "Communicator"],
         epoch: int = 0,
         local_ranks: tuple[int, ...] = (),
+        hosts: Sequence[int] = (),
     ) -> None:
         job = JobState(
             transport,
@@ -65,6 +69,7 @@ class Communicator(Group):
             self._give_up,
             self._check_open,
             Recorder(settings.flight_records, rank, size, epoch, settings.flight_dir),
+            hosts,
         )
         super().__init__(job, _WORLD, range(size), rank)
         self.settings = settings

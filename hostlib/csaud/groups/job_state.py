@@ -34,6 +34,9 @@ def seconds(timeout: Any, otherwise: str) -> float:
 class JobState:
     """What all groups of one process share.
 
+    Args:
+        hosts: a number of each rank's host; empty: each has one of its own.
+
     Attributes:
         transport: of all ranks.
         max_message_bytes: longest message.
@@ -56,7 +59,9 @@ class JobState:
         give_up: Callable[[CsaudError], None],
         check: Callable[[], None],
         recorder: Recorder | None = None,
+        hosts: Sequence[int] = (),
     ) -> None:
+        self._hosts = hosts
         self.transport = transport
         self.engine = Engine(transport, self.failed)
         self.max_message_bytes = max_message_bytes
@@ -71,6 +76,10 @@ class JobState:
         self.next_number = 1  # of a communicator; 0 is that of all ranks
         self.recorder = recorder or Recorder(_RECORDS, 0, 1, 0, "")
         self.scratch = Scratch(transport.pin)
+
+    def host_of(self, rank: int) -> int:
+        """A number of the host of a rank of the job, which ranks that share its memory have in common."""
+        return self._hosts[rank] if self._hosts else rank
 
     @property
     def is_forked(self) -> bool:

@@ -29,7 +29,8 @@ class Reducing(Calls):
         Args:
             array: any shape, shape and dtype as on the other ranks.
             out: gets the result instead; `array` keeps its values then.
-            algorithm: "ring", "halving_doubling", or "auto": by the array's size; empty: setting all_reduce.
+            algorithm: "ring", "halving_doubling", "auto": by the array's size, or "hierarchical": inside
+                hosts first, of which each has to have as many ranks; empty: setting all_reduce.
 
         Returns:
             `array` itself, or `out`; or a Handle.
@@ -43,13 +44,13 @@ class Reducing(Calls):
         how = reduction(op, called)
         operand = summable(operand, how)
         flat = operand.flat
-        name = f"all_reduce.{self._algorithm(algorithm, flat.nbytes)}"
+        chosen = self._algorithm(algorithm, flat.nbytes)
 
         def build() -> Schedule:
-            return registry.build(name, self.rank, self.size, flat.size, self._longest(operand.element))
+            return self._all_reduce(chosen, flat.size, operand.element)
 
         return self._run(
-            Call(name, called, flat.size, op), build, operand.element, flat,
+            Call(f"all_reduce.{chosen}", called, flat.size, op), build, operand.element, flat,
             array if out is None else out, Wanted(wait, timeout), reduce=how,
             epilogues=[*self._average(how, operand), *backs(operand)],
         )  # fmt: skip
@@ -63,7 +64,8 @@ class Reducing(Calls):
         Args:
             array: shape and dtype as on the other ranks; keeps its values.
             out: where the result goes at `root`, perhaps `array` itself; elsewhere it is not looked at.
-            algorithm: "ring", "tree" (the bits of halving_doubling), "auto"; empty: as setting all_reduce.
+            algorithm: "ring", "tree" (the bits of halving_doubling), "auto"; empty: as setting all_reduce,
+                and "auto", with its bits, where that is hierarchical.
 
         Returns:
             At `root` a new array, or `out`; elsewhere None; or (that, Handle). With `out` a Handle alone.
@@ -78,6 +80,8 @@ class Reducing(Calls):
         operand = summable(operand, how)
         source = operand.flat
         asked = "halving_doubling" if algorithm == "tree" else algorithm
+        if asked == "" and self._job.all_reduce == "hierarchical":
+            asked = "auto"
         name = f"reduce.{registry.choose_reduce(self._algorithm(asked, source.nbytes))}"
 
         def build() -> Schedule:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from csaud.collectives import registry, ring
+from csaud.collectives import ring
 from csaud.collectives.elements import ELEMENTS
 from csaud.collectives.executor import URGENT
 from csaud.collectives.reductions import Reduction, reduction
@@ -48,8 +48,7 @@ class Sparse(Calls):
         chosen = self._algorithm(algorithm, packed.flat.nbytes)
 
         def build() -> Schedule:
-            longest = self._longest(packed.element)
-            return registry.build(f"all_reduce.{chosen}", self.rank, self.size, under.count, longest)
+            return self._all_reduce(chosen, under.count, packed.element)
 
         return self._run_sparse(
             "sparse_all_reduce", under, packed, array, Wanted(wait, timeout), build, op, how,

@@ -30,7 +30,7 @@ from csaud.rendezvous.table import Table
 from csaud.start.admission import newcomers_obstacle, obstacle
 from csaud.start.endpoint import check_segmentation, core_addresses, endpoint_config, name_addresses, set_peer
 from csaud.start.seat import Seat, check_routes, make_card, meet, open_door, own_address, start_device
-from csaud.start.sharing import link_trains, share_memory
+from csaud.start.sharing import hosts_of, link_trains, share_memory
 
 log = logging.getLogger(__name__)
 
@@ -160,7 +160,7 @@ def _communicator(
     cleanup.callback(progress.stop)
     communicator = Communicator(
         Transport(progress), service, rank, len(table.cards), settings, opened.mode,
-        functools.partial(_again, settings, opened, service, uid), table.epoch, local_ranks,
+        functools.partial(_again, settings, opened, service, uid), table.epoch, local_ranks, hosts_of(table),
     )  # fmt: skip
     if settings.controller:
         communicator.report_paths(opened.address)

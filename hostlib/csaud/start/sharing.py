@@ -27,6 +27,12 @@ def all_share_memory(table: Table) -> bool:
     return first != "" and all(card.memory == first for card in table.cards)
 
 
+def hosts_of(table: Table) -> list[int]:
+    """Of each rank the lowest one that it shares memory with, perhaps itself."""
+    first: dict[str, int] = {}
+    return [first.setdefault(card.memory, card.rank) if card.memory else card.rank for card in table.cards]
+
+
 def share_memory(
     opened: Opened, table: Table, rank: int, known: Sequence[int], window: int
 ) -> tuple[int, ...]:
