@@ -33,14 +33,14 @@ def command(console: Console, out: Path, quick: bool, jobs: int) -> None:
     rows = [*rows_of_losses(methods, ablations), *rows_of_bytes(methods)]
     circumstances = machine.describe() | of_training(methods, effort.steps)
     if os.geteuid() == 0:
-        count, steps = (20_000, 1) if quick else (100_000, 3)
+        in_fabric = scape_fabric.QUICK if quick else scape_fabric.WHOLE
         try:
-            found = scape_fabric.measure(count, steps, scape_fabric.QUICK if quick else scape_fabric.METHODS)
+            found = scape_fabric.measure(in_fabric)
         except scape_fabric.FabricError as error:
             circumstances["failed: fabric"] = str(error)
         else:
             rows += rows_of_steps(found)
-            circumstances |= of_steps(count)
+            circumstances |= of_steps(in_fabric.count)
     else:
         circumstances["not measured"] = "what needs root: steps in a fabric"
     show(rows, console, circumstances, "Sparse averages")

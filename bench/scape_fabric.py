@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,8 +25,25 @@ METHODS = {
     "chance 0.1": "by chance, error feedback, 90 %",
 }
 """As `scape_worker.py` knows them, and by name."""
-QUICK = ("dense", "0.1", "0.01")
-"""Those that the quick form measures."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What is measured.
+
+    Attributes:
+        count: weights of 4 bytes.
+        steps: for each share, after one that is not measured.
+        methods: of METHODS.
+    """
+
+    count: int
+    steps: int
+    methods: Sequence[str]
+
+
+WHOLE = Effort(100_000, 3, tuple(METHODS))
+QUICK = Effort(20_000, 1, ("dense", "0.1", "0.01"))
 
 
 class FabricError(Exception):
@@ -48,21 +65,16 @@ class Steps:
     packets: float
 
 
-def measure(count: int, steps: int, methods: Iterable[str] = tuple(METHODS)) -> dict[str, Steps]:
-    """Each method's steps, and as "alone" those of dense AdamS without computing.
-
-    Args:
-        count: weights of 4 bytes.
-        steps: measured for each share, after one that is not.
-        methods: of METHODS.
-    """
+def measure(effort: Effort) -> dict[str, Steps]:
+    """Each method's steps, and as "alone" those of dense AdamS without computing."""
+    count, steps = effort.count, effort.steps
     with tempfile.TemporaryDirectory(prefix="csaud-bench-") as name:
         folder = Path(name)
         _net(folder, "up", FABRIC, "--rate", RATE, "--detach", "--out", "out")
         try:
             alone = _job(folder, "dense", [0.0], count, steps)
             pauses = [alone.step_s[0] * (1 - share) / share for share in SHARES]
-            found = {method: _job(folder, method, pauses, count, steps) for method in methods}
+            found = {method: _job(folder, method, pauses, count, steps) for method in effort.methods}
             return {"alone": alone, **found}
         finally:
             _net(folder, "down")

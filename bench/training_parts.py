@@ -126,22 +126,20 @@ def _steps(out: Path, quick: bool, seconds: float, told: Told) -> Measured:
 
     from bench import scape_fabric
 
-    count, steps = (20_000, 1) if quick else (100_000, 3)
+    effort = scape_fabric.QUICK if quick else scape_fabric.WHOLE
     ours = [Path(scape_fabric.__file__), Path(scape_fabric.__file__).with_name("scape_worker.py")]
     library = sorted((Path(csaud.__file__).parent / "scape").glob("*.py"))
-    path = out / f"steps.{count}.{steps}.{kept.definition([*ours, *library])}.json"
+    path = out / f"steps.{effort.count}.{effort.steps}.{kept.definition([*ours, *library])}.json"
     found = kept.read(path)
     if now := found is None:
         if os.geteuid() != 0:
             raise NotMeasured("an emulated fabric needs root: nobody else may make network namespaces")
         try:
-            measured = scape_fabric.measure(
-                count, steps, scape_fabric.QUICK if quick else scape_fabric.METHODS
-            )
+            measured = scape_fabric.measure(effort)
         except scape_fabric.FabricError as error:
             raise NotMeasured(str(error)) from error
         found = {name: asdict(each) for name, each in measured.items()}
         kept.write(path, found)
     told(f"{len(found)} methods", seconds, now)
     measured = {name: scape_fabric.Steps(**each) for name, each in found.items()}
-    return scape.rows_of_steps(measured), scape.of_steps(count)
+    return scape.rows_of_steps(measured), scape.of_steps(effort.count)
