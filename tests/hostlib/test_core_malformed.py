@@ -71,7 +71,7 @@ CASES = {
     "bad iCRC": (data()[:-1] + bytes([data()[-1] ^ 1]), "rx_bad_icrc"),
     "another queue pair": (data(dst_qpn=99), "rx_bad_qpn"),
     "another key": (data(qkey=QKEY + 1), "rx_bad_qkey"),
-    "old epoch": (data(epoch=EPOCH - 1), "rx_stale_epoch"),
+    "old epoch": (data(epoch=EPOCH - 1), "rx_stale_data"),
     "total differs from the receive": (data(pkt_total=PACKETS + 1), "rx_bad_index"),
     "index beyond": (data(pkt_idx=PACKETS), "rx_bad_index"),
     "no packets": (data(pkt_total=0), "rx_bad_index"),
@@ -98,7 +98,7 @@ CASES = {
     "PARITY of nobody's message": (parity(src_rank=2), "rx_bad_index"),
     "LOSS to the RoCE port": (packet(type=DATA, **INCOMING, payload=FULL)[:50] + b"\x03", "rx_bad_length"),
     "LOSS with another key": (loss(qkey=QKEY ^ 1), "rx_bad_qkey"),
-    "LOSS of another epoch": (loss(epoch=EPOCH ^ 1), "rx_stale_epoch"),
+    "LOSS of another epoch": (loss(epoch=EPOCH ^ 1), "rx_stale_loss"),
     "LOSS with another total": (loss(pkt_total=11), "rx_bad_index"),
     "LOSS beyond the end": (loss(pkt_idx=10), "rx_bad_index"),
     "LOSS of nobody's packet": (loss(src_rank=7), "rx_bad_index"),
@@ -120,18 +120,18 @@ CASES = {
     "LOSS without TRIMMED": (loss(flags=0), "rx_bad_magic"),
     "DATA to the LOSS port": (loss(type=DATA), "rx_bad_magic"),
     "bounced LOSS with another key": (bounced(qkey=QKEY ^ 1), "rx_bad_qkey"),
-    "bounced LOSS of another epoch": (bounced(epoch=EPOCH ^ 1), "rx_stale_epoch"),
+    "bounced LOSS of another epoch": (bounced(epoch=EPOCH ^ 1), "rx_stale_loss"),
     "bounced LOSS of another queue pair": (bounced(dst_qpn=99), "rx_bad_qpn"),
     "bounced LOSS of another message size": (bounced(pkt_total=PACKETS + 1), "rx_bad_loss"),
     "bounced LOSS of a message of 513": (bounced(coll_seq=9, pkt_total=513), "rx_bad_index"),
     "LOSS with an iCRC that is wrong": (second(loss)[:-1] + b"\xff", "rx_bad_icrc"),
     "LOSS to the RoCE port, no iCRC": (second(loss)[:2] + b"\0\x50" + second(loss)[4:], "rx_bad_length"),
     "LOSS to the RoCE port, another key": (second(loss, qkey=QKEY ^ 1), "rx_bad_qkey"),
-    "LOSS to the RoCE port, another epoch": (second(loss, epoch=EPOCH ^ 1), "rx_stale_epoch"),
+    "LOSS to the RoCE port, another epoch": (second(loss, epoch=EPOCH ^ 1), "rx_stale_loss"),
     "LOSS to the RoCE port, not TRIMMED": (second(loss, flags=0), "rx_bad_magic"),
     "LOSS to the RoCE port, beyond the end": (second(loss, pkt_idx=10), "rx_bad_index"),
     "bounced to the RoCE port, another key": (second(bounced, qkey=QKEY ^ 1), "rx_bad_qkey"),
-    "bounced to the RoCE port, another epoch": (second(bounced, epoch=EPOCH ^ 1), "rx_stale_epoch"),
+    "bounced to the RoCE port, another epoch": (second(bounced, epoch=EPOCH ^ 1), "rx_stale_loss"),
     "bounced to the RoCE port, never sent": (second(bounced, pkt_idx=8), "rx_bad_loss"),
     "ECN of a path of nobody": (state(flags=0x40, echoed_path=4), "rx_bad_index"),
     "STATE of a LOSS never sent": (state(reason=1, pkt_idx=9), "rx_bad_loss"),
@@ -142,6 +142,7 @@ CASES = {
     ),
     "STATE with another total": (state(pkt_total=11), "rx_bad_index"),
     "STATE with a longer bitmap": (state(bitmap_bits=16, bitmap=bytes(2)), "rx_bad_index"),
+    "STATE of another epoch": (state(epoch=EPOCH ^ 1), "rx_stale_epoch"),
     "STATE without a reason": (state(reason=0), "rx_bad_index"),
     "STATE of the peer's own message": (state(src_rank=1), "rx_bad_index"),
     "STATE from nobody": (state(from_rank=5), "rx_bad_index"),
@@ -193,7 +194,8 @@ def test_counted_dropped_and_nothing_else(name: str) -> None:
     for _ in range(3):
         net.inject(0, bad)
     after = net.stats(0)
-    changed = {counter: 3} | ({"rx_bytes": 3 * len(bad)} if counter in OF_THE_JOB else {})
+    changed = {counter: 3} | ({"rx_stale_epoch": 3} if counter.startswith("rx_stale_") else {})
+    changed |= {"rx_bytes": 3 * len(bad)} if counter in OF_THE_JOB else {}
     assert {k: after[k] - v for k, v in before.items() if after[k] != v} == changed
     assert net.packets == sent  # and nothing was said to it
     second = net.post_recv(1, 0, PACKETS * 64, coll_seq=2)

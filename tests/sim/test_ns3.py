@@ -1,5 +1,6 @@
 """Whichever engine keeps time, the same happens."""
 
+import gc
 import subprocess
 import sys
 from pathlib import Path
@@ -107,6 +108,14 @@ def test_a_process_has_one_of_ns_3(engine: str) -> None:
         World(leaf_spine(1, 0, 2), engine=engine)
     first.add((0, 1, 1000, 0))
     first.run()
+    cycle: list[object] = [first]
+    cycle.append(cycle)
+    gc.disable()
+    try:
+        del first, cycle
+        World(leaf_spine(1, 0, 2), engine=engine)  # nobody can use the first one any more
+    finally:
+        gc.enable()
 
 
 def test_without_ns_3_the_command_says_what_to_do(tmp_path: Path) -> None:

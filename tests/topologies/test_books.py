@@ -45,6 +45,7 @@ def test_consistent_world_balances_and_names_every_cause():
         "LOSS discarded": 0,
         "LOSS congestion": -1,
         "LOSS refused": 0,
+        "LOSS of another epoch": 0,
     }
     assert line(books, "lost control packets").left == 3
     names = {each.name for each in books.lines}
@@ -61,6 +62,33 @@ def test_what_the_edge_refuses_is_a_cause_of_its_own():
     assert (terms["injected"], terms["refused"]) == (8, 2)
 
 
+@pytest.mark.parametrize("world", [worlds.world, worlds.without_both])
+def test_what_an_epoch_left_under_way_came_in_the_next_one(world):
+    """A host counts it by kind alone."""
+    switches, hosts = world()
+    h1, h2 = hosts["h1"], hosts["h2"]
+    hosts["h1"] = dataclasses.replace(h1, rx_control=h1.rx_control - 3, rx_stale_epoch=3)
+    late = {"rx_stale_epoch": 7, "rx_stale_data": 5, "rx_stale_loss": 2}
+    taken = {"rx_data": h2.rx_data - 5, "rx_loss_trimmed": h2.rx_loss_trimmed - 2}
+    hosts["h2"] = dataclasses.replace(h2, **taken, **late, rx_duplicates=0)
+    books = balanced(switches, hosts)
+    assert books.balanced
+    assert line(books, "losses signalled").terms["LOSS of another epoch"] == -2
+    assert "losses told to receivers" not in {each.name for each in books.lines}
+    for counter in late:
+        wrong = dataclasses.replace(hosts["h2"], **{counter: late[counter] + 1})
+        assert not balanced(switches, hosts | {"h2": wrong}).balanced
+
+
+def test_messages_that_were_given_up_need_not_be_found():
+    switches, hosts = worlds.world()
+    hosts["h1"] = dataclasses.replace(hosts["h1"], rtx_interval=40, tx_data=1000)
+    assert not balanced(switches, hosts).balanced
+    books = balance(links_of(worlds.fabric()), switches, hosts, (worlds.FAILED,), cut_off=True)
+    assert books.balanced and line(books, "lost DATA copies").left == 48
+    assert not {"losses found", "losses not signalled"} & {each.name for each in books.lines}
+
+
 def test_where_no_loss_goes_both_ways_or_is_lost_more_can_be_said():
     books = balanced(*worlds.without_both())
     assert books.balanced
@@ -74,6 +102,7 @@ TABLES = ["ingress", "egress", "injected", "trimmed", "bounced", "both", "conges
 TABLES += ["discarded", "trim_sent", "trim_dropped", "bounce_dropped"]
 FIELDS = ["tx_data", "rx_data", "rx_duplicates", "rtx_loss", "rtx_gap", "rtx_interval", "rtx_probe"]
 FIELDS += [
+    "rx_stale_epoch",
     "tx_parity",
     "rx_parity",
     "rx_by_parity",

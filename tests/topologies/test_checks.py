@@ -38,3 +38,5 @@ def test_refused_packets_are_named():
     verdict = checks.nothing_rejected([{"rx_bad_icrc": 1}, {"rx_stale_epoch": 2}])
     assert not verdict.passed
     assert verdict.value == "rx_bad_icrc 1, rx_stale_epoch 2"
+    assert checks.nothing_rejected([{"rx_stale_epoch": 2, "rx_stale_data": 2}], epochs=True).passed
+    assert not checks.nothing_rejected([{"rx_bad_icrc": 1, "rx_stale_epoch": 2}], epochs=True).passed

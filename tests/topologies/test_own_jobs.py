@@ -132,7 +132,7 @@ def test_a_rank_that_is_killed_leaves_the_books_incomplete(fabric):
     report = fabric.report()
     assert report.books.without == [2] and not report.books.balanced and not report.passed
     assert [rank.counters for rank in report.program.ranks] == ["failed", "failed", "", "failed"]
-    assert "incomplete: rank 2 used the fabric and left no counters" in done.stdout
+    assert "incomplete: rank 2 used the fabric and left no final counters" in done.stdout
 
 
 def test_a_job_goes_on_without_as_many_ranks_as_may_die(fabric):

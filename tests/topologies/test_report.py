@@ -395,8 +395,8 @@ def test_a_rank_without_counters_leaves_the_books_incomplete():
     assert "lost" not in made.recovery.parity
     console = Console(record=True, width=120)
     print_summary(made, Path("report.html"), console)
-    assert "incomplete: rank 0 used the fabric and left no counters" in console.export_text()
-    assert "rank 0 left no counters" in page_of(made, ())
+    assert "incomplete: rank 0 used the fabric and left no final counters" in console.export_text()
+    assert "rank 0 left no final counters" in page_of(made, ())
 
 
 @pytest.mark.parametrize(
@@ -405,14 +405,37 @@ def test_a_rank_without_counters_leaves_the_books_incomplete():
         ((137, 0), [0], set()),
         ((0, 0), [0], {"counters left"}),  # it lived
         ((137, 1), [0], {"ranks ended"}),
+        ((1, 0), [], set()),  # by an error: it left some, and the others went on sending to it
     ],
     ids=str,
 )
 def test_of_a_rank_that_may_die_neither_a_status_nor_counters_are_expected(statuses, missing, wrong):
     reports = [{} if rank in missing else each for rank, each in enumerate(collected().reports)]
+    if statuses[0] == 1:
+        reports[0]["stats"]["rx_control"] -= 20
     made = report(reference=None, program=program(*statuses, deaths=1), steps=[], reports=reports)
     assert {check.name for check in made.checks if not check.passed} == wrong
-    assert made.books.without == missing
+    assert made.books.without == [rank for rank in (0, 1) if statuses[rank] or rank in missing]
+
+
+@pytest.mark.parametrize(
+    ("counters", "wrong"),
+    [("closed", {"packets refused", "books: losses found"}),
+     ("reformed, closed", {"books: losses found"}),
+     ("failed, closed", set())],
+)  # fmt: skip
+def test_what_a_program_left_under_way_may_come_in_its_next_epoch(counters, wrong):
+    """And nobody looks any more for what was lost of messages that were given up."""
+    reports = collected().reports
+    reports[0]["stats"]["rtx_interval"] -= 1
+    reports[1]["stats"] |= {"rx_stale_epoch": 3, "rx_stale_data": 3}
+    reports[1]["stats"]["rx_data"] -= 3
+    reports[1]["stats"]["rx_duplicates"] -= 3
+    made_of = program(0, 0)
+    for rank in made_of.ranks:
+        rank.counters = counters
+    made = report(reference=None, program=made_of, steps=[], reports=reports)
+    assert {check.name for check in made.checks if not check.passed} == wrong
 
 
 def test_a_program_that_sends_no_packet_of_ours_has_no_books():

@@ -19,8 +19,7 @@
 #include "bind_work.hpp"
 #include "columns.hpp"
 #include "csaud_sim/baselines/simulation.hpp"
-#include "csaud_sim/engine/event_heap.hpp"
-#include "csaud_sim/engine/plugin.hpp"
+#include "engine_of.hpp"
 #include "executions.hpp"
 
 namespace nb = nanobind;
@@ -39,8 +38,8 @@ class Held {
     Held(const std::string& transport, const std::map<std::string, double>& parameters,
          std::uint32_t overhead_bytes, Nanos pipeline_ns, std::optional<std::size_t> trace,
          const std::optional<std::string>& engine, bool failover)
-        : native_(transport, parameters, engine ? load_engine(*engine) : std::make_unique<EventHeap>(),
-                  {overhead_bytes, pipeline_ns}, trace, failover) {}
+        : native_(transport, parameters, python::engine_of(engine), {overhead_bytes, pipeline_ns}, trace,
+                  failover) {}
 
     Simulation& native() { return native_; }
     collectives::Execution& hold(std::shared_ptr<HeldExecution> execution) {

@@ -18,10 +18,9 @@
 #include "bind_work.hpp"
 #include "bindings/handles.hpp"
 #include "columns.hpp"
-#include "csaud_sim/engine/event_heap.hpp"
-#include "csaud_sim/engine/plugin.hpp"
 #include "csaud_sim/simulation/simulation.hpp"
 #include "csaud_switch/base/error.hpp"
+#include "engine_of.hpp"
 #include "executions.hpp"
 #include "ledger.hpp"
 
@@ -43,7 +42,7 @@ class Held {
          const Settings& settings)
         : owner_(std::move(fabric)) {
         if (owner_->runner.running()) throw nb::value_error("the fabric runs in real time already");
-        std::unique_ptr<Engine> time = engine ? load_engine(*engine) : std::make_unique<EventHeap>();
+        std::unique_ptr<Engine> time = python::engine_of(engine);
         try {
             owner_->locked([&] { native_.emplace(owner_->fabric, std::move(time), settings); });
         } catch (const sw::FailedPrecondition& error) {

@@ -120,7 +120,10 @@ def build_report(found: Collected, run: model.Run) -> model.Report:
     links = links_of(found.fabric)
     silent = silent_hosts(links, found.switches, found.fabric.hosts)
     unknown = {host for host in found.hosts if host not in hosts} - silent
-    books = balance_books(links, found.switches, hosts, found.failed_links, unknown)
+    if found.program is not None and found.program.deaths:  # the others went on sending to it
+        unknown |= {rank.host for rank in found.program.ranks if rank.status} - silent
+    cut_off = found.program is not None and found.program.cut_off
+    books = balance_books(links, found.switches, hosts, found.failed_links, unknown, cut_off)
     without = [rank for rank, host in enumerate(found.hosts) if host in unknown]
     recovery = _recovery(list(hosts.values()), is_whole=not without)
     empty = silent == set(found.fabric.hosts)
@@ -193,7 +196,10 @@ def _checks_of_packets(found: Collected, hosts: Mapping[str, HostCounts]) -> lis
     part = _switches_part(found)
     return [
         verdicts.no_hidden_drops(list(hosts.values()), found.hidden_drops),
-        verdicts.nothing_rejected([report["stats"] for report in found.reports if "stats" in report]),
+        verdicts.nothing_rejected(
+            [report["stats"] for report in found.reports if "stats" in report],
+            epochs=found.program is not None and found.program.epochs > 1,
+        ),
         verdicts.marks(part.ecn_seen, part.ecn_marked),
     ]
 
@@ -270,7 +276,7 @@ def _recovery(hosts: Sequence[HostCounts], *, is_whole: bool) -> model.Recovery:
     def total(name: str) -> int:
         return sum(int(getattr(host, name)) for host in hosts)
 
-    lost = total("tx_data") - total("rx_data")
+    lost = total("tx_data") - total("rx_data") - total("rx_stale_data")
     lost_parity = {"lost": total("tx_parity") - total("rx_parity")} if is_whole else {}
     return model.Recovery(
         sent=total("tx_data"),

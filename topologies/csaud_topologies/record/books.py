@@ -100,6 +100,9 @@ class HostCounts:
     tx_control: int = 0
     rx_control: int = 0
     rx_queue_drops: int = 0
+    rx_stale_epoch: int = 0
+    rx_stale_data: int = 0
+    rx_stale_loss: int = 0
 
     @property
     def retransmitted(self) -> int:
@@ -118,9 +121,9 @@ class HostCounts:
     def received(self, kind: int) -> int:
         """Packets of one kind that it took from its link."""
         return {
-            DATA: self.rx_data + self.rx_parity,
-            CONTROL: self.rx_control,
-            LOSS: self.rx_loss_notices + self.rx_loss_repeats,
+            DATA: self.rx_data + self.rx_parity + self.rx_stale_data,
+            CONTROL: self.rx_control + self.rx_stale_epoch - self.rx_stale_data - self.rx_stale_loss,
+            LOSS: self.rx_loss_notices + self.rx_loss_repeats + self.rx_stale_loss,
         }[kind]
 
     @classmethod
@@ -199,12 +202,14 @@ def balance(
     hosts: Mapping[str, HostCounts],
     failed_links: Iterable[frozenset[str]] = (),
     unknown: Collection[str] = (),
+    cut_off: bool = False,
 ) -> Books:
     """Balance the books of a quiet network.
 
     `hosts` holds every host's counts by node name (a host without a worker may be missing: it counts as
     zero). `failed_links` are the links, as sets of two node names, that were down at some time. Of the hosts
-    in `unknown` nobody knows what they counted: lines and links that would need it are left out.
+    in `unknown` nobody knows what they counted: lines and links that would need it are left out. `cut_off`:
+    messages were given up, so that nobody had to find what they had lost.
     """
     failed = set(failed_links)
     crossings = [
@@ -213,7 +218,7 @@ def balance(
         if not {link.a.node, link.b.node} & set(unknown)
         for crossing in _crossings(link, switches, hosts, frozenset((link.a.node, link.b.node)) in failed)
     ]
-    lines = [] if unknown else _job_lines(switches, hosts, crossings)
+    lines = [] if unknown else _job_lines(switches, hosts, crossings, cut_off)
     return Books(lines, _switch_lines(switches), crossings)
 
 
@@ -251,7 +256,10 @@ def _crossings(
 
 
 def _job_lines(
-    switches: Mapping[str, SwitchCounts], hosts: Mapping[str, HostCounts], crossings: list[Crossing]
+    switches: Mapping[str, SwitchCounts],
+    hosts: Mapping[str, HostCounts],
+    crossings: list[Crossing],
+    cut_off: bool,
 ) -> list[Line]:
     def counted(counter: str, kind: int) -> int:
         return sum(switch.total(counter, kind) for switch in switches.values())
@@ -272,22 +280,21 @@ def _job_lines(
 
     cut = sum(switch.cut for switch in switches.values())
     made = {name: sum(switch.made[name] for switch in switches.values()) for name in SwitchCounts().made}
+
+    def unreceived(kind: int) -> int:
+        return sum(host.sent(kind) - host.received(kind) for host in hosts.values())
+
     notices = of_hosts("rx_loss_notices")
+    needless = of_hosts("rx_duplicates") + of_hosts("rx_stale_data")
     parity_lost = of_hosts("tx_parity") - of_hosts("rx_parity")
-    found = of_hosts("retransmitted") + of_hosts("rx_by_parity") - of_hosts("rx_duplicates") + parity_lost
-    notices_gone = gone(LOSS)
+    found = of_hosts("retransmitted") + of_hosts("rx_by_parity") - needless + parity_lost
+    notices_gone = gone(LOSS) | {"of another epoch": of_hosts("rx_stale_loss")}
     lines = [
         Line(
             "lost DATA copies",
-            of_hosts("tx_data") - of_hosts("rx_data") + parity_lost,
+            unreceived(DATA),
             {**gone(DATA), "cut": cut},
             "DATA copies and PARITY that hosts sent and none received = what the fabric took, by cause",
-        ),
-        Line(
-            "losses found",
-            found,
-            {**gone(DATA), "cut": cut},
-            "copies retransmitted or given back by parity, less duplicates, and lost PARITY = what was taken",
         ),
         Line(
             "losses signalled",
@@ -297,13 +304,17 @@ def _job_lines(
         ),
         Line(
             "lost control packets",
-            of_hosts("tx_control") - of_hosts("rx_control"),
+            unreceived(CONTROL),
             gone(CONTROL),
             "control packets that hosts sent and no host received = what the switches and links took",
         ),
     ]
     if not any(notices_gone.values()):
         lines += _directions(switches, of_hosts)
+    if cut_off:
+        return lines
+    about = "copies retransmitted or given back by parity, less duplicates, and lost PARITY = what was taken"
+    lines.insert(1, Line("losses found", found, {**gone(DATA), "cut": cut}, about))
     if not counted("both", DATA):
         unheard = {f"LOSS {cause}": packets for cause, packets in notices_gone.items()}
         lines.append(

@@ -184,7 +184,7 @@ class BooksPart(_Part):
     balanced: bool = Field(description="every line and link held, and none was left out")
     without: list[int] = Field(
         default_factory=list,
-        description="ranks that sent or got packets and left no counters: lines that need them are left out",
+        description="ranks that left no counters of all they sent and got: lines that need them are left out",
     )
     empty: bool = Field(default=False, description="no switch saw a CSA packet: there is nothing to balance")
     job: list[BookLine]
@@ -259,6 +259,16 @@ class Program(_Part):
     command: list[str]
     deaths: int = Field(default=0, description="how many ranks might fail while the others went on")
     ranks: list[RankEnd]
+
+    @property
+    def epochs(self) -> int:
+        """How many communicators of all ranks came one after another, at most."""
+        return max(len(rank.counters.split(", ")) for rank in self.ranks)
+
+    @property
+    def cut_off(self) -> bool:
+        """Whether a communicator ended with messages under way."""
+        return any("failed" in rank.counters for rank in self.ranks)
 
 
 class Bulk(_Part):

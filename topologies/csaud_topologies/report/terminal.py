@@ -123,7 +123,7 @@ def _program_rows(report: Report) -> list[tuple[str, Text]]:
         rows.append(("books", Text("no switch saw a CSA-UD packet: there is nothing to balance")))
     if report.books.without:
         ranks = ", ".join(map(str, report.books.without))
-        rows.append(("books", Text(f"incomplete: rank {ranks} used the fabric and left no counters")))
+        rows.append(("books", Text(f"incomplete: rank {ranks} used the fabric and left no final counters")))
     return rows
 
 

@@ -35,6 +35,8 @@ namespace csaud {
     X(rx_bad_qkey, "packets with another Q_Key")                                                  \
     X(rx_bad_qpn, "packets for another queue pair")                                               \
     X(rx_stale_epoch, "packets of another epoch")                                                 \
+    X(rx_stale_data, "those of them that were DATA or PARITY")                                    \
+    X(rx_stale_loss, "those of them that were LOSS")                                              \
     X(rx_bad_source, "packets from another address or queue pair than their rank has")            \
     X(rx_bad_auth, "packets that nobody of the job has authenticated")                            \
     X(rx_bad_index, "packets with impossible ranks, indices, totals, paths or payload sizes")     \
