@@ -19,6 +19,10 @@ def told(job: Job, name: str) -> list:
     return [worker.wait_for("joined")[name] for worker in job.workers]
 
 
+def of_all(ends: list, counter: str) -> int:
+    return sum(end["stats"][counter] for end in ends)
+
+
 def datagrams_sent() -> int:
     """By UDP sockets of this network namespace."""
     lines = Path("/proc/thread-self/net/snmp").read_text().splitlines()
@@ -67,8 +71,11 @@ def test_hosts_share_no_memory_with_each_other_though_one_kernel_has_them():
     with Wire(mtu=4200) as wire:
         options = {"master": wire.addresses[0], "port": PORT, "spawn": wire.host_of}
         with Job(4, "sums", {"sums": SUMS}, **options) as job:
-            balanced(job.ends())
+            balanced(ends := job.ends())
             assert told(job, "local_ranks") == [[2], [3], [0], [1]]
+            for kind in ("data", "control"):  # to one of three others
+                assert of_all(ends, f"tx_inside_{kind}") == of_all(ends, f"rx_inside_{kind}")
+                assert 0 < of_all(ends, f"tx_inside_{kind}") < of_all(ends, f"tx_{kind}")
 
 
 @pytest.mark.parametrize(

@@ -103,6 +103,10 @@ TABLES += ["discarded", "trim_sent", "trim_dropped", "bounce_dropped"]
 FIELDS = ["tx_data", "rx_data", "rx_duplicates", "rtx_loss", "rtx_gap", "rtx_interval", "rtx_probe"]
 FIELDS += [
     "rx_stale_epoch",
+    "tx_inside_data",
+    "rx_inside_data",
+    "tx_inside_control",
+    "rx_inside_control",
     "tx_parity",
     "rx_parity",
     "rx_by_parity",

@@ -135,6 +135,27 @@ def test_a_rank_that_is_killed_leaves_the_books_incomplete(fabric):
     assert "incomplete: rank 2 used the fabric and left no final counters" in done.stdout
 
 
+@pytest.mark.parametrize("memory", ["auto", thorough("off")])
+def test_the_books_of_several_ranks_a_host_balance_without_what_passes_inside_it(fabric, memory):
+    program = (
+        "import csaud, numpy as np, os, subprocess, sys\n"
+        "if 'OF_TWO' not in os.environ:\n"
+        "    first, world = 2 * int(os.environ['RANK']), str(2 * int(os.environ['WORLD_SIZE']))\n"
+        "    more = [{'RANK': str(first + n), 'WORLD_SIZE': world, 'OF_TWO': '1'} for n in range(2)]\n"
+        "    run = lambda of: subprocess.Popen([sys.executable, *sys.orig_argv[1:]], env=os.environ | of)\n"
+        "    both = [run(each) for each in more]\n"
+        "    sys.exit(max(each.wait() for each in both))\n"
+        "with csaud.init() as comm: print(comm.size, comm.all_reduce(np.ones(50_000))[-1])\n"
+    )
+    done = fabric.python(program, ("--ranks", "3"), env={**OUTSIDE, "CSAUD_SHARED_MEMORY": memory})
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("] 6 6.0\n") == 6
+    report = fabric.report()
+    assert report.passed and report.books.balanced and not report.books.empty
+    inside = [sum(host[f"{way}_inside_data"] for host in report.hosts) for way in ("tx", "rx")]
+    assert inside[0] == inside[1] > 3 * 50_000 * 8 / 4096
+
+
 def test_a_job_goes_on_without_as_many_ranks_as_may_die(fabric):
     program = (
         "import csaud, numpy as np, os\n"

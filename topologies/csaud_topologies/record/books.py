@@ -82,7 +82,7 @@ class SwitchCounts:
 
 @dataclass(frozen=True)
 class HostCounts:
-    """Packets that one host counted, as csaud.Communicator.stats names them."""
+    """Packets that one host counted, as csaud.Communicator.stats names them; `inside`: none of its link's."""
 
     tx_data: int = 0
     rx_data: int = 0
@@ -99,6 +99,10 @@ class HostCounts:
     rx_loss_repeats: int = 0
     tx_control: int = 0
     rx_control: int = 0
+    tx_inside_data: int = 0
+    rx_inside_data: int = 0
+    tx_inside_control: int = 0
+    rx_inside_control: int = 0
     rx_queue_drops: int = 0
     rx_stale_epoch: int = 0
     rx_stale_data: int = 0
@@ -116,13 +120,18 @@ class HostCounts:
 
     def sent(self, kind: int) -> int:
         """Packets of one kind that it put on its link."""
-        return {DATA: self.tx_data + self.tx_parity, CONTROL: self.tx_control, LOSS: 0}[kind]
+        return {
+            DATA: self.tx_data + self.tx_parity - self.tx_inside_data,
+            CONTROL: self.tx_control - self.tx_inside_control,
+            LOSS: 0,
+        }[kind]
 
     def received(self, kind: int) -> int:
         """Packets of one kind that it took from its link."""
+        stale_control = self.rx_stale_epoch - self.rx_stale_data - self.rx_stale_loss
         return {
-            DATA: self.rx_data + self.rx_parity + self.rx_stale_data,
-            CONTROL: self.rx_control + self.rx_stale_epoch - self.rx_stale_data - self.rx_stale_loss,
+            DATA: self.rx_data + self.rx_parity + self.rx_stale_data - self.rx_inside_data,
+            CONTROL: self.rx_control + stale_control - self.rx_inside_control,
             LOSS: self.rx_loss_notices + self.rx_loss_repeats + self.rx_stale_loss,
         }[kind]
 

@@ -27,6 +27,10 @@ namespace csaud {
     X(rx_ecn_echoes, "congestion marks on this rank's own DATA, as its receivers told of them")   \
     X(tx_control, "control packets handed to the device, ABORT included")                         \
     X(rx_control, "valid control packets received, ABORT included")                               \
+    X(tx_inside_data, "DATA and PARITY handed over for ranks at this rank's address")             \
+    X(rx_inside_data, "DATA and PARITY with right headers from such ranks")                       \
+    X(tx_inside_control, "control packets handed over for ranks at this rank's address")          \
+    X(rx_inside_control, "control packets with right headers from such ranks")                    \
     X(tx_bytes, "bytes handed to the device from the IPv4 header on")                             \
     X(rx_bytes, "bytes of packets with right keys, epoch, iCRC and source, from the IPv4 header") \
     X(rx_bad_length, "packets whose lengths contradict each other, or are too short")             \

@@ -79,6 +79,7 @@ const wire::Decoded* Gate::examine(std::span<const std::byte> packet) noexcept {
         return refuse(fault);
     if (other_.csa.name.epoch != ctx_.config.epoch) {
         ++ctx_.stats.rx_stale_epoch;
+        if (other_.route.src_ipv4 == ctx_.config.local.ipv4) count_inside(other_.csa.type);
         ctx_.stats.rx_stale_data +=
             other_.csa.type == wire::Type::data || other_.csa.type == wire::Type::parity;
         ctx_.stats.rx_stale_loss += other_.csa.type == wire::Type::loss;

@@ -71,6 +71,7 @@ class Gate {
     // One with right headers.
     const wire::Decoded* take(std::span<const std::byte> packet, wire::Decoded& d) noexcept {
         if (d.tag != nullptr && !authentic(d)) return nullptr;
+        if (d.route.src_ipv4 == ctx_.config.local.ipv4) count_inside(d.csa.type);
         // Which of the paths it took. The rest is for its sender alone (Transmitter::path_id).
         d.csa.path_id %= ctx_.config.paths;
         ctx_.stats.rx_bytes += packet.size();
@@ -81,6 +82,10 @@ class Gate {
     bool from(const wire::Route& route, std::uint16_t rank) const noexcept {
         const PeerTable::Address source{route.src_ipv4, route.src_qpn};
         return !ctx_.peers.known(rank) || ctx_.peers.address(rank) == source;
+    }
+    // What no switch has seen.
+    void count_inside(wire::Type type) noexcept {
+        ++(wire::has_control_part(type) ? ctx_.stats.rx_inside_control : ctx_.stats.rx_inside_data);
     }
     // If not, it is counted.
     bool authentic(const wire::Decoded&) noexcept;

@@ -93,6 +93,7 @@ void Transmitter::build_data(const Copy& copy, TxPacket& out, Nanos) {
         out.head, route(out, m.dst, copy.record.path, c.ecn && !parity ? wire::kEct0 : std::uint8_t{0}), h,
         out.payload.size() + c.auth.bytes());
     out.head_len = wire::kHeaderBytes;
+    ctx_.stats.tx_inside_data += out.dst_ipv4 == c.local.ipv4;
     seal(out, pad);
 }
 
@@ -174,6 +175,7 @@ bool Transmitter::build_control(const ControlItem& item, TxPacket& out, Nanos no
 
     Stats& s = ctx_.stats;
     ++s.tx_control;
+    s.tx_inside_control += out.dst_ipv4 == ctx_.config.local.ipv4;
     switch (h.type) {
         case wire::Type::ack:
             ++s.tx_ack;
