@@ -446,6 +446,12 @@ def test_a_program_that_sends_no_packet_of_ours_has_no_books():
     assert made.passed and made.books.empty
     assert not any(check.name.startswith("books") for check in made.checks)
     assert "no books to balance" in page_of(made, ())
+    lost = {"l1:3 rx_ring_drops": 7}
+    made = report(
+        reference=None, program=program(1, 0), steps=[], reports=[{}, {}], switches=quiet, events=[],
+        hidden_drops=lost,
+    )  # fmt: skip
+    assert failed(made) == {"ranks ended", "hidden drops"}, "why it may have failed"
 
 
 def test_every_key_is_documented():

@@ -24,6 +24,7 @@ from csaud_topologies.job.background import Running, start_beside
 from csaud_topologies.job.environment import workload_environment
 from csaud_topologies.job.events import EventSchedule
 from csaud_topologies.job.in_force import changes_since, demands
+from csaud_topologies.job.overload import overload
 from csaud_topologies.job.progress import JobProgress
 from csaud_topologies.job.telemetry import read, read_quiet, since, switch_counts
 from csaud_topologies.job.timeline import Sampler, sampling, series
@@ -237,6 +238,9 @@ def run_job(
         ranks.kill()
         if isinstance(error, Exception):
             _tell_the_cause(running)
+        if isinstance(error, RunError):
+            with suppress(RunError):  # what ended the job matters more than a reading that fails
+                error.args = (f"{error}{overload(drops_before, target.hidden_drops(running.place))}",)
         raise
     finally:
         if follower is not None:  # at the prompt another job may come

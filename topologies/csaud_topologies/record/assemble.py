@@ -187,6 +187,8 @@ def _checks_of_program(
         checks.append(verdicts.counters_left(without, failed if program.deaths else ()))
         checks += verdicts.of_books(books)
         checks += _checks_of_packets(found, hosts)
+    elif failed:  # perhaps for want of packets
+        checks.append(verdicts.no_hidden_drops((), found.hidden_drops))
     due = f"<= {len(in_order(found.scenario.events))}"  # the program may be over before
     about = "events of the scenario that happened before the program's end"
     return [*checks, Check("events", len(found.events), due, True, about)]
