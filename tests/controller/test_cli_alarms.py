@@ -50,6 +50,15 @@ def test_the_latest_ten_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     assert latest[0].endswith(" l1:3: 103 packets waiting when a data packet came")
 
 
+def test_the_port_that_has_most_alarms_is_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    by_port = {"l1:3": 9, "l2:1": 200, "s1:2": 30}
+    lines = shown(monkeypatch, Controller({**alarms(range(1, 240)), "by_port": by_port}))
+    rows = [line.split() for line in lines[: lines.index("Latest")]]
+    assert [row for row in rows if row and row[0] in by_port] == [
+        ["l2:1", "200"], ["s1:2", "30"], ["l1:3", "9"],
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("words", [[], ["--watch"]], ids=str)
 def test_an_alarm_is_one_line_however_narrow_the_terminal(
     monkeypatch: pytest.MonkeyPatch, words: list[str]

@@ -1,5 +1,8 @@
 """Policy, faults and paths become table entries."""
 
+from collections.abc import Iterator
+from typing import Any, get_args
+
 import pytest
 from csaud_controller.base.seeds import derive
 from csaud_controller.base.yamlfile import FieldError
@@ -11,6 +14,7 @@ from csaud_controller.policy.intent import Intent
 from csaud_controller.policy.model import Policy
 from csaud_controller.program.entities import Entry, TableState, UseGroup, call, entry
 from csaud_controller.switches.reconcile import plan
+from pydantic import BaseModel, ValidationError
 
 
 @pytest.fixture
@@ -129,6 +133,28 @@ def test_rules_replace_and_clear_by_place() -> None:
     assert [r.where for r in faults.without("uplinks").rules] == ["l1:1"]
     with pytest.raises(KeyError):
         faults.without("all")
+
+
+def models_of(kind: Any) -> Iterator[type[BaseModel]]:
+    """The models that a field of this type may hold, those within them first."""
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        for field in kind.model_fields.values():
+            if field.annotation not in (kind, kind | None):
+                yield from models_of(field.annotation)
+        yield kind
+    for part in get_args(kind):
+        yield from models_of(part)
+
+
+def test_what_was_asked_for_cannot_be_changed_in_place() -> None:
+    """Revisions are kept as they were: what is changed is another object."""
+    found = list(dict.fromkeys(models_of(Intent)))
+    assert {"Policy", "FaultRule", "Drain", "Intent"} <= {model.__name__ for model in found}
+    for model in found:
+        made = model.model_construct()
+        for name in model.model_fields:
+            with pytest.raises(ValidationError, match="frozen"):
+                setattr(made, name, None)
 
 
 def test_groups_are_used_by_paths(fabric: Fabric) -> None:

@@ -8,6 +8,7 @@ import pytest
 import typer
 from csaud_controller.cli import path
 from csaud_controller.cli.common import change_policy
+from csaud_controller.control import daemon
 from csaud_controller.control.client import (
     ConflictError,
     ControlError,
@@ -20,10 +21,11 @@ from csaud_controller.control.server import ControlServer
 from csaud_controller.desired import store
 from csaud_controller.desired.keeper import Keeper, NotKeptError
 from csaud_controller.desired.store import Stored
-from csaud_controller.inventory import End
+from csaud_controller.inventory import End, leaf_spine
 from csaud_controller.policy.intent import Intent
 from csaud_controller.policy.model import Policy
 from csaud_controller.switches.arbitration import TAKEN_OVER
+from csaud_controller.switches.primacy import Primacy
 
 from tests.controller.soft import (
     PATIENCE_S,
@@ -222,6 +224,21 @@ def test_a_controller_takes_over_from_one_whose_clock_was_ahead() -> None:
             wait_programmed(run.control_socket, PATIENCE_S)
             kept = store.load(run.desired_file)
             assert kept is not None and kept.election_id == ahead + 2
+
+
+@pytest.mark.parametrize(
+    ("seen", "above"), [(0, 1), (41, 42), (2**63 - 1, 2**63), (2**63, 0), (2**64 - 1, 0), (2**128 - 1, 0)]
+)
+def test_election_ids_that_few_are_left_above_are_not_followed(
+    monkeypatch: pytest.MonkeyPatch, seen: int, above: int
+) -> None:
+    """Whoever follows one of them could not be followed: nobody could take over any more."""
+
+    async def highest(_: Primacy) -> int:
+        return seen
+
+    monkeypatch.setattr(Primacy, "highest", highest)
+    assert asyncio.run(daemon._above_all(leaf_spine(1, 1))) == above
 
 
 def test_election_ids_grow_from_start_to_start() -> None:

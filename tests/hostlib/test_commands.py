@@ -55,6 +55,12 @@ def test_every_command_that_prints_data_has_json(entries):
     assert without == PRINT_NO_DATA.keys()
 
 
+def test_completion_is_installed_by_csaud_alone(entries):
+    """What is installed by it completes all commands; of one alone it would take the place of that."""
+    by = [each.words for each in entries if any("--install-completion" in one.opts for one in each.options)]
+    assert by == [("csaud",)]
+
+
 def test_every_command_has_a_manual_page_that_man_takes(entries, tmp_path):
     for each in entries:
         text = page(each)

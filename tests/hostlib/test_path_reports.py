@@ -2,6 +2,8 @@
 
 import json
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -96,6 +98,16 @@ def test_a_job_with_a_controller_tells_it_of_its_paths_when_it_ends(tmp_path: Pa
         comm.barrier()
         comm.close()
         assert [(one["rank"], one["host"], len(one["tx"])) for one in told] == [(0, address, 8)]
+
+
+def test_a_program_that_does_not_close_its_communicator_ends(tmp_path: Path) -> None:
+    """No thread of ours keeps it, whatever that waits for."""
+    settings = {"controller": f"unix:{tmp_path / 'c'}", "report_interval": 3600.0}
+    program = f"import csaud\ncomm = csaud.init(environ={{}}, address={loopback_address()!r}, **{settings!r})"
+    done = subprocess.run(
+        [sys.executable, "-c", program], timeout=60, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_denied_paths_are_those_of_the_newest_answer(tmp_path: Path) -> None:

@@ -1,19 +1,24 @@
 """The collectives of `csaud perf`: what it compares their results with, beside a communicator that reduces by
 numpy, and all of them over a network in memory."""
 
+import io
 import json
+import sys
 import threading
+from collections.abc import Callable
 from functools import reduce
 from pathlib import Path
+from types import SimpleNamespace
 
 import ml_dtypes
 import numpy as np
 import pytest
 from csaud.collectives.reductions import REDUCTIONS
 from csaud.errors import CsaudError
-from csaud.perf import run
+from csaud.perf import report, run
 from csaud.perf.collective import _KINDS, _AllReduce, _Broadcast, measure
 from csaud.perf.plan import Plan
+from csaud.perf.row import Row, make_row
 
 from tests.hostlib.group_ranks import everywhere
 from tests.hostlib.jobs import free_port, loopback_address
@@ -86,3 +91,24 @@ def test_wrong_elements_are_an_error_once_they_are_written_down(
     on_every_rank(2, work)
     assert told.is_set()
     assert [row["wrong"] for row in json.loads((tmp_path / "rows.json").read_text())] == [3, 3]
+
+
+def test_what_is_measured_is_read_while_more_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Through a pipe, too, which Python gives whole blocks of text otherwise."""
+    read: list[int] = []
+
+    def measured(comm: object, plan: Plan, show: Callable[[Row], None]) -> list[Row]:
+        rows = [make_row("allreduce", 2, size, [5.0], 20.0) for size in plan.sizes]
+        for row in rows:
+            read.append(len(pipe.getvalue().splitlines()))
+            show(row)
+        read.append(len(pipe.getvalue().splitlines()))
+        return rows
+
+    pipe = io.BytesIO()
+    monkeypatch.setattr(run.collective, "measure", measured)
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(pipe))
+    comm = SimpleNamespace(rank=0, size=2, mode="raw", local_ranks=())
+    run._measure(comm, Plan("allreduce", (64, 128)), run.Output())  # type: ignore[arg-type]
+    heading = len(report.heading(Plan("allreduce", (64,)), 2, "raw").splitlines())
+    assert read == [heading, heading + 1, heading + 2]
