@@ -118,13 +118,16 @@ def _candidates(root: Path, folder: str) -> Iterator[str]:
 
 def _nearness(test: Path, path: str) -> int:
     """How often a file of tests names the source file, or what is in it; more where its own name is that of
-    the file, or begins with the folder's, as of tests that call a command."""
+    the file, or begins with the folder's, as of tests that call a command. That of all commands is near to
+    each of them."""
     stem = Path(path).stem
     words = [stem, "".join(word.capitalize() for word in stem.split("_"))]
     if path.endswith(".py"):
         package = re.escape(Path(path).parent.as_posix().split("/", 1)[1].replace("/", "."))
         words = [rf"{package}\.{stem}", rf"from {package} import .*\b{stem}"]
     name = test.stem.removeprefix("test_").removeprefix("core_")
-    named = 10 * (name == stem) + 5 * (f"{name}_".startswith(f"{Path(path).parent.name}_"))
+    folder = Path(path).parent.name
+    named = 10 * (name == stem) + 5 * (f"{name}_".startswith(f"{folder}_"))
+    named += folder == "cli" and name == "commands"
     text = test.read_text()
     return named + sum(len(re.findall(rf"\b{word}\b", text)) for word in words)

@@ -218,10 +218,10 @@ def test_tests_that_do_not_name_a_file_are_near_where_they_share_its_words(path:
     assert f"tests/{test}" in near
 
 
-def test_the_test_of_all_manual_pages_is_asked_about_commands_of_the_controller() -> None:
-    path = "controller/csaud_controller/cli/controller.py"
-    files = [file for group in nearest.stages(ROOT, path) for file in group]
-    assert "tests/hostlib/test_commands.py" in files
+@pytest.mark.parametrize("path", ["controller/csaud_controller/cli/limit.py", "hostlib/csaud/cli/devices.py"])
+def test_the_test_of_all_commands_is_near_to_each_of_them(path: str) -> None:
+    near = [file for group in nearest.stages(ROOT, path, near=True) for file in group]
+    assert "tests/hostlib/test_commands.py" in near
 
 
 def test_a_word_counts_the_more_the_fewer_tests_have_it(tmp_path: Path) -> None:
