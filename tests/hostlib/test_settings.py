@@ -124,3 +124,29 @@ def test_a_window_has_as_many_bytes_whatever_the_path_mtu_unless_it_was_given(pa
     assert config.window == packets
     apply_settings(config, settings.Settings(window=7))
     assert config.window == 7
+
+
+@pytest.mark.parametrize(
+    ("chosen", "told"),
+    [
+        ([64, 64, 64], ""),
+        ([32, 64], "32 at rank 0, 64 at rank 1"),
+        ([32, 64, 32], "32 at rank 0 and rank 2, 64 at rank 1"),
+        ([8, *[9] * 8], "8 at rank 0, 9 at {}, rank 7 and rank 8"),
+        ([8, *[9] * 9], "8 at rank 0, 9 at {}, rank 7, rank 8 and 1 more"),
+    ],
+)
+def test_who_has_which_of_what_differs_is_told(chosen, told):
+    values = {f"rank {rank}": {"window": window, "epoch": 3} for rank, window in enumerate(chosen)}
+    told = told.format("rank 1, rank 2, rank 3, rank 4, rank 5, rank 6")
+    assert settings.differing(values) == (told and f"window must be the same at every rank: {told}")
+
+
+def test_an_epoch_that_nobody_asked_for_differs_from_none():
+    assert settings.differing({"a": {"epoch": 0}, "b": {"epoch": 5}, "c": {"epoch": 5}}) == ""
+    both = settings.differing({"a": {"epoch": 4, "paths": 1}, "b": {"epoch": 5, "paths": 2}})
+    words = "{} must be the same at every rank: {}"
+    assert both.split("; ") == [
+        words.format("epoch", "4 at a, 5 at b"),
+        words.format("paths", "1 at a, 2 at b"),
+    ]
