@@ -7,6 +7,7 @@ import socket
 import time
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from csaud_controller.control import renewing
@@ -16,11 +17,21 @@ from csaud_controller.desired import shared
 from csaud_controller.desired.shared import Held, SharedStore, SupersededError
 from csaud_controller.desired.store import Stored
 from csaud_controller.inventory import leaf_spine
+from csaud_controller.run.directory import RunDir
 from csaud_runs.etcd import Etcd, Place, StoreError, TlsFiles, parse_place, put, tls_context
 
 from tests.controller.soft import PATIENCE_S, controller_process, run_directory, switch_process
 from tests.controller.test_tls import certificates
 from tests.support.etcd import HOST, etcd_server, until_there
+
+
+def until_primary(run: RunDir, process: Any, deadline: float) -> None:
+    """Wait until the controller does not stand by any more."""
+    while True:
+        with contextlib.suppress(ControlError):
+            if "status" in ask(run.control_socket, "status"):
+                return
+        assert time.monotonic() < deadline, process.log
 
 
 def test_a_lease_is_given_back_within_its_time_or_not_at_all() -> None:
@@ -85,6 +96,25 @@ def test_terms_are_kept_over_mutual_tls(tmp_path: Path) -> None:
                 SharedStore(Etcd(place, context and (lambda made=context: made)), place.prefix, "b").held()
 
 
+@pytest.mark.etcd
+def test_a_controller_shows_its_store_the_certificate_that_it_was_given(tmp_path: Path) -> None:
+    (folder := tmp_path / "pki").mkdir()
+    pki = certificates(folder)
+    with contextlib.ExitStack() as stack:
+        server = stack.enter_context(etcd_server(tmp_path / "etcd", tls=pki))
+        run = stack.enter_context(run_directory(leaf_spine(1, 1)))
+        stack.enter_context(switch_process(run))
+        url = server.url.replace(HOST, "localhost")
+        files = ("--store-cacert", pki / "ca.pem", "--store-cert", pki / "controller.pem",
+                 "--store-key", pki / "controller.key")  # fmt: skip
+        process = stack.enter_context(controller_process(run, "--store", url, *map(str, files)))
+        until_primary(run, process, time.monotonic() + PATIENCE_S)
+        ours = TlsFiles(pki / "ca.pem", pki / "controller.pem", pki / "controller.key").context
+        place = parse_place(url, f"csaud/{run.fabric().name}")
+        held = SharedStore(Etcd(place, ours), place.prefix, "b").held()
+        assert held.name == f"{socket.gethostname()}:{run.path}"
+
+
 def test_certificates_of_the_store_are_named_where_they_are_of_no_use(tmp_path: Path) -> None:
     pki = certificates(tmp_path)
     nowhere, no_pem = pki / "nowhere.pem", "not a certificate( and its key)? in PEM format: "
@@ -109,11 +139,7 @@ def test_while_the_store_is_away_nothing_is_changed_and_afterwards_it_goes_on(tm
         stack.enter_context(switch_process(run))
         process = stack.enter_context(controller_process(run, "--store", server.url, "--name", "a"))
         deadline = time.monotonic() + PATIENCE_S
-        while True:
-            with contextlib.suppress(ControlError):
-                if "status" in ask(run.control_socket, "status"):
-                    break
-            assert time.monotonic() < deadline, process.log
+        until_primary(run, process, deadline)
         wait_programmed(run.control_socket, PATIENCE_S)
         server.kill()
         before = ask(run.control_socket, "intent")
