@@ -1,8 +1,13 @@
 """Who is on a rank's own link, as questions and answers tell, in virtual time."""
 
 import random
+from ipaddress import IPv4Address
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from csaud.rendezvous.table import Card, Table
+from csaud.start.sharing import link_trains
 from csaud_testnet import LinkTrial, QuestionKind, decode_question, encode_question
 
 MS = 1_000_000  # ns
@@ -117,3 +122,18 @@ def test_what_is_no_question_is_none():
         assert decode_question(good[:4] + bytes([kind]) + good[5:]) is None
     packet = b"\x64" + random.Random(1).randbytes(200)  # a BTH's opcode
     assert decode_question(packet) is None
+
+
+def test_a_device_is_told_of_other_ranks_that_take_trains_and_share_no_memory_with_it():
+    """Where each is asked, and whether it can be sent trains: by UDP sockets alone."""
+    takes, modes = [7001, 7002, 0, 7004, 7005], ["udp", "udp", "udp", "raw", "udp"]
+    cards = [
+        Card(rank, f"10.0.0.{rank + 1}", 17, 4096, mode, trains=port)
+        for rank, (port, mode) in enumerate(zip(takes, modes, strict=True))
+    ]
+    told: list[Any] = []
+    device: Any = SimpleNamespace(link=lambda others, mtu: told.append((others, mtu)))
+    link_trains(device, Table(tuple(cards), 1, 2, 1024), 0, local_ranks=[1])
+    address = int(IPv4Address("10.0.0.0"))
+    assert told == [([(3, address + 4, 7004, False), (4, address + 5, 7005, True)], 1024)]
+    link_trains(SimpleNamespace(link=None), Table(tuple(cards), 1, 2, 1024), 0, local_ranks=[])
