@@ -176,6 +176,24 @@ def test_what_nobody_waits_for_goes_on_by_itself() -> None:
     ranks(work, "udp")
 
 
+def test_who_cancels_a_collective_is_named_at_all_ranks() -> None:
+    cancelled = threading.Barrier(WORLD)
+
+    def work(comm: csaud.Communicator) -> None:
+        if comm.rank == 2:
+            handle = comm.all_reduce(np.ones(LENGTH), wait=False)
+            assert handle.cancel()
+        cancelled.wait(PATIENCE)
+        with pytest.raises(csaud.Aborted, match=r"all_reduce.* was cancelled") as raised:
+            if comm.rank == 2:
+                handle.wait()
+            else:
+                comm.all_reduce(np.ones(LENGTH))
+        assert raised.value.rank == 2
+
+    ranks(work, "udp")
+
+
 def test_a_handle_that_was_dropped_gives_its_buffers_back() -> None:
     def work(comm: csaud.Communicator) -> None:
         array = np.ones(8)

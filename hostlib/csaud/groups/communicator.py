@@ -377,7 +377,7 @@ class Communicator(Group):
 
     def _give_up(self, reason: CsaudError) -> None:
         if isinstance(reason, Aborted) and reason.rank is None:
-            reason = Aborted(str(reason), self.rank)
+            reason.rank = self.rank
         self._transport.give_up(reason)
 
     def _check_not_closed(self) -> None:
