@@ -132,7 +132,7 @@ def recovery_time(**settings: Any) -> int:
 def test_a_lost_tail_is_found_by_the_interval_within_a_few_round_trips() -> None:
     round_trip = 100 * US
     interval, probe = recovery_time(**only("interval")), recovery_time(**only("probe"))
-    assert 2 * round_trip <= interval < 6 * round_trip
+    assert 2 * round_trip <= interval < 4 * round_trip
     assert interval < probe < 20 * round_trip
 
 
