@@ -118,8 +118,8 @@ def _candidates(root: Path, folder: str) -> Iterator[str]:
 
 def _nearness(test: Path, path: str) -> int:
     """How often a file of tests names the source file, or what is in it; more where its own name is that of
-    the file, or begins with the folder's, as of tests that call a command. That of all commands is near to
-    each of them."""
+    the file or ends with it, or begins with the folder's, as of tests that call a command. That of all
+    commands is near to each of them."""
     stem = Path(path).stem
     words = [stem, "".join(word.capitalize() for word in stem.split("_"))]
     if path.endswith(".py"):
@@ -128,6 +128,7 @@ def _nearness(test: Path, path: str) -> int:
     name = test.stem.removeprefix("test_").removeprefix("core_")
     folder = Path(path).parent.name
     named = 10 * (name == stem) + 5 * (f"{name}_".startswith(f"{folder}_"))
+    named += 5 * name.endswith(f"_{stem}")
     named += folder == "cli" and name == "commands"
     text = test.read_text()
     return named + sum(len(re.findall(rf"\b{word}\b", text)) for word in words)

@@ -218,6 +218,11 @@ def test_tests_that_do_not_name_a_file_are_near_where_they_share_its_words(path:
     assert f"tests/{test}" in near
 
 
+def test_a_test_is_near_to_the_file_that_its_name_ends_with() -> None:
+    near = nearest.stages(ROOT, "hostlib/csaud/groups/communicator.py", near=True)
+    assert "tests/hostlib/test_device_communicator.py" in near[0]
+
+
 @pytest.mark.parametrize("path", ["controller/csaud_controller/cli/limit.py", "hostlib/csaud/cli/devices.py"])
 def test_the_test_of_all_commands_is_near_to_each_of_them(path: str) -> None:
     near = [file for group in nearest.stages(ROOT, path, near=True) for file in group]
