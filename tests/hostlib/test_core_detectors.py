@@ -136,6 +136,30 @@ def test_a_lost_tail_is_found_by_the_interval_within_a_few_round_trips() -> None
     assert interval < probe < 20 * round_trip
 
 
+def test_a_receiver_that_was_stopped_reads_what_came_before_it_asks_for_it() -> None:
+    """Also after a report of the same message, and each time. It wakes 10 us before it has read all."""
+    net = network(window=16, **only("interval"))
+    transfer(net, MESSAGE)
+    net.set_hook(Drop(first_copy(3)))
+    message = content(512 * 64)
+    receive = net.post_recv(1, 0, len(message), coll_seq=2)
+    net.post_send(0, 1, message, coll_seq=2)
+    for stop in range(2):
+        net.run_until(net.now + 500 * US)
+        assert (retransmitted(net), net.stats(1)["stalls"]) == ({"interval": 1}, stop)
+        net.stop(1)
+        wakes = net.now + 50 * MS
+        net.set_hook(lambda p, read=wakes + 10 * US: ("delay", read - net.now) if p.type == DATA else None)
+        net.run_until(wakes)
+        net.resume(1)
+        net.set_hook(None)
+    assert net.settle(net.now + 10_000 * MS)
+    assert net.received(1, receive) == message
+    assert net.stats(1)["stalls"] == 2
+    assert retransmitted(net) == {"interval": 1}
+    assert total(net, "rx_duplicates") == 0
+
+
 def test_a_report_that_is_lost_is_made_again() -> None:
     """The first STATE after the loss is dropped; the next one carries the same news."""
     lost_states = []
