@@ -38,7 +38,7 @@ def test_a_sparse_sum_has_the_bits_of_a_sum_of_what_the_mask_leaves(
         own = group.sparse_reduce_scatter(shards, mask)
         assert_bit_equal(shards, inputs[group.rank])
         np.array_split(shards, size)[group.rank][parts[group.rank]] = own
-        group.sparse_all_gather(shards, mask)
+        assert group.sparse_all_gather(shards, mask) is shards
         return mine, shards
 
     for rank, (mine, shards) in enumerate(everywhere(size, work)):
