@@ -135,6 +135,32 @@ def test_certificates_may_be_replaced_and_clients_may_need_one(served: Served, t
         assert asking(url)("GET", "/v1/whoami").status == 200  # which trusts the new one alone
 
 
+def test_who_shows_a_certificate_and_no_token_is_whom_the_file_names(served: Served, tmp_path: Path) -> None:
+    shown: dict[str, tuple[str, str]] = {}
+    for name in ("eve", "mallory"):
+        (folder := tmp_path / name).mkdir()
+        shown[name] = certificate(folder, name)
+    (both := tmp_path / "both.pem").write_text("".join(Path(cert).read_text() for cert, _ in shown.values()))
+    cert, key = certificate(tmp_path, "localhost")
+    named = (served.run.path / "tokens.yaml").read_text()
+    assert "certificates: []" in named
+    (file := tmp_path / "tokens.yaml").write_text(
+        named.replace("certificates: []", "certificates: [{name: eve, role: viewer}]")
+    )
+
+    def asking(url: str, name: str) -> Asking:
+        context = ssl.create_default_context(cafile=cert)
+        context.load_cert_chain(*shown[name])
+        return Asking(url, "", context)
+
+    options = ("--tokens", str(file), "--tls-cert", cert, "--tls-key", key, "--tls-client-ca", str(both))
+    with serving(served.run, *options) as (_, url):
+        assert asking(url, "eve")("GET", "/v1/whoami").body == {"name": "eve", "role": "viewer"}
+        assert asking(url, "eve")("DELETE", "/v1/drains").status == 403
+        stranger = asking(url, "mallory")("GET", "/v1/whoami")
+        assert stranger.status == 401 and "mallory" in str(stranger.body)
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
