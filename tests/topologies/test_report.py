@@ -419,12 +419,12 @@ def test_of_a_rank_that_may_die_neither_a_status_nor_counters_are_expected(statu
 
 
 @pytest.mark.parametrize(
-    ("counters", "wrong"),
-    [("closed", {"packets refused", "books: losses found"}),
-     ("reformed, closed", {"books: losses found"}),
-     ("failed, closed", set())],
+    ("epochs", "counters", "wrong"),
+    [(1, "closed", {"packets refused", "books: losses found"}),
+     (2, "reformed, closed", {"books: losses found"}),
+     (2, "failed, closed", set())],
 )  # fmt: skip
-def test_what_a_program_left_under_way_may_come_in_its_next_epoch(counters, wrong):
+def test_what_a_program_left_under_way_may_come_in_its_next_epoch(epochs, counters, wrong):
     """And nobody looks any more for what was lost of messages that were given up."""
     reports = collected().reports
     reports[0]["stats"]["rtx_interval"] -= 1
@@ -432,6 +432,7 @@ def test_what_a_program_left_under_way_may_come_in_its_next_epoch(counters, wron
     reports[1]["stats"]["rx_data"] -= 3
     reports[1]["stats"]["rx_duplicates"] -= 3
     made_of = program(0, 0)
+    made_of.epochs = epochs
     for rank in made_of.ranks:
         rank.counters = counters
     made = report(reference=None, program=made_of, steps=[], reports=reports)

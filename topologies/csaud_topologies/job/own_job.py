@@ -127,6 +127,7 @@ def run_own_job(job: OwnJob, logs: Path) -> tuple[Collected, OwnRanks, float]:
             program=model.Program(
                 command=job.command,
                 deaths=job.deaths,
+                epochs=len({each["epoch"] for of_rank in left for each in of_rank}),
                 ranks=[
                     model.RankEnd(
                         rank=rank.rank,

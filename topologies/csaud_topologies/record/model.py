@@ -258,12 +258,8 @@ class Program(_Part):
 
     command: list[str]
     deaths: int = Field(default=0, description="how many ranks might fail while the others went on")
+    epochs: int = Field(default=1, description="how many epochs ranks left counters of; 0: none left any")
     ranks: list[RankEnd]
-
-    @property
-    def epochs(self) -> int:
-        """How many communicators of all ranks came one after another, at most."""
-        return max(len(rank.counters.split(", ")) for rank in self.ranks)
 
     @property
     def cut_off(self) -> bool:
