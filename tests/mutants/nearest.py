@@ -119,7 +119,7 @@ def _candidates(root: Path, folder: str) -> Iterator[str]:
 def _nearness(test: Path, path: str) -> int:
     """How often a file of tests names the source file, or what is in it; more where its own name is that of
     the file or ends with it, or begins with the folder's, as of tests that call a command. That of all
-    commands is near to each of them."""
+    commands is near to each of them, and those that run the folder's process to its files."""
     stem = Path(path).stem
     words = [stem, "".join(word.capitalize() for word in stem.split("_"))]
     if path.endswith(".py"):
@@ -131,4 +131,5 @@ def _nearness(test: Path, path: str) -> int:
     named += 5 * name.endswith(f"_{stem}")
     named += folder == "cli" and name == "commands"
     text = test.read_text()
+    named += bool(re.search(rf"^from tests\.\w+\.{folder}_\w+ import", text, re.MULTILINE))
     return named + sum(len(re.findall(rf"\b{word}\b", text)) for word in words)

@@ -218,9 +218,16 @@ def test_tests_that_do_not_name_a_file_are_near_where_they_share_its_words(path:
     assert f"tests/{test}" in near
 
 
-def test_a_test_is_near_to_the_file_that_its_name_ends_with() -> None:
-    near = nearest.stages(ROOT, "hostlib/csaud/groups/communicator.py", near=True)
-    assert "tests/hostlib/test_device_communicator.py" in near[0]
+@pytest.mark.parametrize(
+    ("path", "test"),
+    [
+        ("hostlib/csaud/groups/communicator.py", "hostlib/test_device_communicator.py"),  # by its name
+        ("controller/csaud_controller/service/serving.py", "controller/test_elsewhere.py"),  # by what it runs
+    ],
+)
+def test_tests_are_near_by_their_name_or_by_what_they_run(path: str, test: str) -> None:
+    near = [file for group in nearest.stages(ROOT, path, near=True) for file in group]
+    assert f"tests/{test}" in near
 
 
 @pytest.mark.parametrize("path", ["controller/csaud_controller/cli/limit.py", "hostlib/csaud/cli/devices.py"])
