@@ -15,7 +15,9 @@ import numpy.typing as npt
 from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
+from csaud_topologies.report.font import pdf_font
 from csaud_topologies.report.names import FORMATS
 
 matplotlib.use("svg")
@@ -67,11 +69,13 @@ class Drawn:
     columns: Mapping[str, Column]
 
     def __post_init__(self) -> None:
-        """Lays the figure out once: it takes as long as drawing it, and `savefig` does it for each file."""
+        """Lays the figure out once: it takes longer than drawing it, and `savefig` does it for each file."""
         for patch in (self.figure.patch, *(axes.patch for axes in self.figure.axes)):
             patch.set(facecolor="none", edgecolor="none")
+        engine = self.figure.get_layout_engine()
         with matplotlib.rc_context(STYLE):
-            self.figure.draw_without_rendering()
+            if engine is not None:
+                engine.execute(self.figure)
         self.figure.set_layout_engine("none")
 
     def inline(self) -> str:
@@ -84,16 +88,17 @@ class Drawn:
         """STEM.svg, STEM.pdf and STEM.csv."""
         svg, pdf, table = (stem.with_name(f"{stem.name}.{ending}") for ending in FORMATS)
         svg.write_text(self._svg)
-        pdf.write_bytes(self._pdf())
+        pdf.write_bytes(self.pdf())
         with table.open("w", newline="") as file:
             rows = csv.writer(file)
             rows.writerow(self.columns)
             rows.writerows(zip(*self.columns.values(), strict=True))
 
-    def _pdf(self) -> bytes:
+    def pdf(self) -> bytes:
+        """The file."""
         # not into the file: what matplotlib raises where the disk is full is no OSError
         made = io.BytesIO()
-        with matplotlib.rc_context(STYLE):
+        with matplotlib.rc_context(STYLE | pdf_font(_texts(self.figure))):
             FigureCanvasPdf(self.figure).print_pdf(made, metadata=_NO_DATE["pdf"])  # type: ignore[no-untyped-call]
         return made.getvalue()
 
@@ -109,3 +114,7 @@ def new_figure(width: float = WIDTH, height: float = HEIGHT) -> tuple[Figure, An
     """A figure with one pair of axes."""
     figure = Figure(figsize=(width, height), layout="constrained")
     return figure, figure.add_subplot()
+
+
+def _texts(figure: Figure) -> str:
+    return "".join(text.get_text() for text in figure.findobj(Text) if isinstance(text, Text))
