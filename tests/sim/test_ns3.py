@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 from tests.fabric.virtual import intent
 from tests.sim.worlds import World
+from tests.support.marks import thorough
 
 SEED = 11
 STEP = 5_003  # ns
@@ -40,7 +41,7 @@ def traced(engine: str | None, inventory: Fabric, signal: str, loss: float, *, s
 
 
 @pytest.mark.ns3
-@pytest.mark.parametrize("steps", [False, True], ids=["at once", "in steps"])
+@pytest.mark.parametrize("steps", [pytest.param(False, id="at once"), thorough(True, id="in steps")])
 @pytest.mark.parametrize(
     ("inventory", "signal", "loss"),
     [(leaf_spine(4, 4, 2), "drop", 0.02), (leaf_spine(2, 2, 4), "trim", 0.02), (fat_tree(4), "bounce", 0.0)],

@@ -36,7 +36,7 @@ from csaud_sim.experiment.sweep import CASE_MARK, Outcome, Task, run_all, tasks_
 from csaud_topologies.scenario import host_settings
 from typer.testing import CliRunner
 
-from tests.support.marks import some
+from tests.support.marks import some, thorough
 
 FABRIC = Path(__file__).parents[2] / "topologies" / "fabrics" / "leaf-spine-2x2.yaml"
 DOCS = Path(__file__).parents[2] / "docs" / "simulation.md"
@@ -234,7 +234,7 @@ def test_ctrl_c_ends_a_sweep_at_once_and_keeps_what_is_over(file: Path, tmp_path
     assert list(tmp_path.rglob("*.parquet"))
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("how", [signal.SIGKILL, thorough(signal.SIGTERM)])
 def test_a_sweep_that_is_killed_leaves_no_process(how: signal.Signals, file: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "csaud", "sim", "run", str(file), "--jobs", "2", "--out", str(tmp_path)]
     with subprocess.Popen(

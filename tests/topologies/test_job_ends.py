@@ -12,6 +12,7 @@ import pytest
 from csaud_runs.find import all_runs
 from csaud_topologies.isolation.supervisor import end_run
 
+from tests.support.marks import thorough
 from tests.topologies.fabrics import OUTSIDE, waiting_fabric
 from tests.topologies.runs import CSAUD_NET, PATIENCE_S, processes_of, wait_for
 
@@ -65,6 +66,7 @@ def test_a_full_disk_costs_logs_and_report_not_the_program_nor_its_status(fabric
     assert not (fabric.out / "report.json").exists()
 
 
+@pytest.mark.thorough
 def test_the_status_is_that_of_the_rank_where_nobody_reads_what_is_said(fabric):
     reader, writer = os.pipe()
     os.close(reader)
@@ -74,12 +76,14 @@ def test_the_status_is_that_of_the_rank_where_nobody_reads_what_is_said(fabric):
     assert done.returncode == 3
 
 
+@pytest.mark.thorough
 def test_a_rank_that_a_signal_without_a_name_has_killed_is_said_so(fabric):
     done = fabric.job("sh", "-c", "kill -40 $$", options=("--ranks", "1"))
     assert done.returncode == 128 + 40
     assert "csaud: rank 0 (h1) failed first: killed by signal 40" in done.stderr
 
 
+@pytest.mark.thorough
 def test_communicators_with_other_numbers_of_paths_are_in_one_report(fabric):
     program = (
         "import csaud, numpy as np\n"
@@ -109,7 +113,7 @@ def test_a_command_inside_ends_with_the_one_that_entered(fabric, run_path):
         entered.kill()
 
 
-@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("signum", [signal.SIGTERM, thorough(signal.SIGHUP)])
 def test_a_signal_while_a_detached_fabric_comes_up_leaves_nothing(tmp_path, signum):
     up = subprocess.Popen([*CSAUD_NET, "up", "leaf-spine-2x2", "--detach"], cwd=tmp_path, env=OUTSIDE)
 
