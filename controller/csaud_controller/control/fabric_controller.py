@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import time
 from collections import deque
@@ -245,12 +244,14 @@ class FabricController:
 
     async def wait_until(self, reached: Callable[[], bool], timeout_s: float) -> bool:
         """Wait until `reached()`, asked again whenever a switch or link changed; False if it never is."""
-        with contextlib.suppress(TimeoutError):
+        try:
             async with asyncio.timeout(timeout_s):
                 while not reached():
                     self._settled.clear()
                     await self._settled.wait()
-        return reached()
+        except TimeoutError:
+            return False
+        return True
 
     def status(self) -> dict[str, Any]:
         """Everything that `csaud fabric show` tells, as JSON values."""
@@ -313,6 +314,7 @@ class FabricController:
 
     def _on_unheard(self, name: str) -> None:
         self.watch.unheard(name)
+        self._settled.set()
 
     def tell(self, changes: list[Change]) -> None:
         """Links that are used no more, or again, for the log and for those who ask."""
