@@ -20,7 +20,7 @@ from csaud_topologies.job.in_force import Demands
 from csaud_topologies.record import model
 from csaud_topologies.record.assemble import Collected, build_report, distribution
 from csaud_topologies.record.books import SwitchCounts
-from csaud_topologies.report import drawing
+from csaud_topologies.report import drawing, font
 from csaud_topologies.report.drawing import Drawn, new_figure
 from csaud_topologies.report.figures import all_figures
 from csaud_topologies.report.html import page_environment, render_html
@@ -311,6 +311,14 @@ def test_a_pdf_is_drawn_in_the_cut_font_where_that_has_all_its_letters(monkeypat
     size = size_of_pdf()
     monkeypatch.setattr(drawing, "pdf_font", lambda texts: {})
     assert (size < 0.8 * size_of_pdf()) == is_cut
+
+
+def test_without_room_for_the_cut_font_pdfs_have_the_whole(monkeypatch):
+    font._cut_font.cache_clear()
+    monkeypatch.setattr("tempfile.tempdir", "/nowhere")
+    assert font.pdf_font("step") == {}
+    monkeypatch.undo()
+    assert font.pdf_font("step") != {}
 
 
 @pytest.mark.parametrize("ending", FORMATS)

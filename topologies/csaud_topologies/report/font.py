@@ -20,8 +20,14 @@ _NAMES = (1, 4, 16)
 
 
 def pdf_font(texts: str) -> dict[str, Any]:
-    """Matplotlib's settings for a PDF with these texts; none if the cut font lacks one of their letters."""
-    return {"font.sans-serif": [_cut_font()[0]]} if _CHARACTERS.issuperset(texts.replace("\n", "")) else {}
+    """Matplotlib's settings for a PDF with these texts; none if the cut font lacks one of their letters, or
+    the disk room for it."""
+    if not _CHARACTERS.issuperset(texts.replace("\n", "")):
+        return {}
+    try:
+        return {"font.sans-serif": [_cut_font()[0]]}
+    except OSError:
+        return {}
 
 
 @cache
