@@ -20,8 +20,6 @@ from csaud_topologies.job.in_force import Demands
 from csaud_topologies.record import model
 from csaud_topologies.record.assemble import Collected, build_report, distribution
 from csaud_topologies.record.books import SwitchCounts
-from csaud_topologies.report import drawing, font
-from csaud_topologies.report.drawing import Drawn, new_figure
 from csaud_topologies.report.figures import all_figures
 from csaud_topologies.report.html import page_environment, render_html
 from csaud_topologies.report.names import FORMATS, NAMES
@@ -299,26 +297,6 @@ def test_figures_are_files_for_a_paper_in_one_font_size(tmp_path):
     clear_report(tmp_path)
     assert list(folder.iterdir()) == [other]
     assert not (tmp_path / "report.html").exists()
-
-
-@pytest.mark.parametrize(("label", "is_cut"), [("Übertragen, µs", True), ("λ, Mbit/s", False)])
-def test_a_pdf_is_drawn_in_the_cut_font_where_that_has_all_its_letters(monkeypatch, label, is_cut):
-    def size_of_pdf() -> int:
-        figure, axes = new_figure()
-        axes.set_xlabel(label)
-        return len(Drawn(figure, {}).pdf())
-
-    size = size_of_pdf()
-    monkeypatch.setattr(drawing, "pdf_font", lambda texts: {})
-    assert (size < 0.8 * size_of_pdf()) == is_cut
-
-
-def test_without_room_for_the_cut_font_pdfs_have_the_whole(monkeypatch):
-    font._cut_font.cache_clear()
-    monkeypatch.setattr("tempfile.tempdir", "/nowhere")
-    assert font.pdf_font("step") == {}
-    monkeypatch.undo()
-    assert font.pdf_font("step") != {}
 
 
 @pytest.mark.parametrize("ending", FORMATS)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fontTools.subset import Options, Subsetter
-from fontTools.ttLib import TTFont
+from fontTools.ttLib import TTFont, TTLibError
 from matplotlib.font_manager import FontProperties, findfont, fontManager
 
 _CHARACTERS = frozenset(map(chr, (*range(0x20, 0x180), 0x3BC, *range(0x2010, 0x2027), 0x2212)))
@@ -20,13 +20,13 @@ _NAMES = (1, 4, 16)
 
 
 def pdf_font(texts: str) -> dict[str, Any]:
-    """Matplotlib's settings for a PDF with these texts; none if the cut font lacks one of their letters, or
-    the disk room for it."""
+    """Matplotlib's settings for a PDF with these texts; none if the cut font lacks one of their letters, the
+    disk room for it, or the font is one that cannot be cut (a collection)."""
     if not _CHARACTERS.issuperset(texts.replace("\n", "")):
         return {}
     try:
         return {"font.sans-serif": [_cut_font()[0]]}
-    except OSError:
+    except (OSError, TTLibError):
         return {}
 
 
