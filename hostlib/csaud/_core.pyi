@@ -49,6 +49,8 @@ class EndpointConfig:
     window: int
     shaping: bool
     shared_window: int
+    @property
+    def longest_window(self) -> int: ...
     early_pool_packets: int
     pace_bps: int
     rate_bps: int

@@ -89,6 +89,31 @@ def test_senders_are_told_their_parts_of_what_may_be_under_way_to_a_rank(
     assert total(net, "rx_duplicates", 1 + senders) == 0
 
 
+ALONE = {"scheduled": True}
+OF_ALL_TO_ALL = {"scheduled": True, "fan_in": 1}
+
+
+@pytest.mark.parametrize(
+    ("hints", "senders", "size"),
+    [(ALONE, 1, 128), (OF_ALL_TO_ALL, 1, 128), ({}, 1, 32), (ALONE, 2, 32), (OF_ALL_TO_ALL, 2, 32)],
+)
+def test_a_window_grows_to_four_times_its_size_where_nobody_else_is_to_send(
+    hints: dict[str, Any], senders: int, size: int
+) -> None:
+    """As the schedule says. Of a transfer without one nobody knows, nor while another one sends, too."""
+    net = network(1 + senders, window=32, shared_window=512)
+    for src in range(1, 1 + senders):
+        for chunk in range(6):
+            net.post_recv(0, src, 500 * 64, coll_seq=1, chunk=chunk, **hints)
+            net.post_send(src, 0, content(500 * 64), coll_seq=1, chunk=chunk)
+    while net.stats(0)["rx_data"] < 2000 * senders:  # of 3,000 of each
+        net.run_until(net.now + 10 * US)
+    _, news = _core.wire.decode_any(net.last_packet(0, CREDIT))
+    assert news["path_first"] == size
+    assert net.settle(1_000 * MS)
+    assert total(net, "rx_duplicates", 1 + senders) == 0
+
+
 def test_a_sender_that_nobody_awaits_is_answered() -> None:
     """Shaped to less than the receiver thinks, before any receive is posted: the last packet asks."""
     net = network(2, window=32, shared_window=8, timer_tick=10 * US)

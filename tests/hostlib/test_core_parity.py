@@ -46,6 +46,19 @@ def test_more_losses_than_rows_are_sent_again_and_parity_helps_with_the_rest() -
     assert net.unbalanced() == ""
 
 
+@pytest.mark.parametrize("chained", [True, False])
+def test_rows_of_a_chain_go_before_what_follows_and_others_where_the_link_would_idle(chained: bool) -> None:
+    sent: list[Any] = []
+    net = with_rows(2, lambda p: sent.append((p.type == PARITY, p.coll_seq)), pace_bps=100_000_000)
+    for number in (1, 2):
+        net.post_recv(1, 0, len(MESSAGE), coll_seq=number)
+        net.post_send(0, 1, MESSAGE, coll_seq=number, chained=chained)
+    assert net.settle(net.now + 1000 * MS)
+    rows = [place for place, (parity, _) in enumerate(sent) if parity]
+    follows = sent.index((False, 2))
+    assert (rows[1] < follows) is chained
+
+
 def test_lost_parity_is_a_loss_and_nobody_misses_it() -> None:
     hook = Drop(lambda p: p.type == PARITY)
     net = with_rows(2, hook)

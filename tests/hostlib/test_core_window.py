@@ -8,14 +8,14 @@ from tests.hostlib.core_support import config
 TARGET = 1000  # ns
 
 
-def of_one_sender(size: int) -> csaud_testnet.ReceiveWindow:
-    """Who shares with nobody what may be under way to us: 64 packets."""
+def of_one_sender(size: int, most: int = 64) -> csaud_testnet.ReceiveWindow:
+    """Who shares with nobody what may be under way to us, as the schedule knows."""
     window = csaud_testnet.ReceiveWindow(size)
-    window.set_share(config(shared_window=64), 1)
+    window.set_share(config(window=size, shared_window=most), 1, alone=True)
     return window
 
 
-def judged(window: csaud_testnet.ReceiveWindow, marks: int, late: int, most: int = 64) -> None:
+def judged(window: csaud_testnet.ReceiveWindow, marks: int, late: int) -> None:
     """A whole window of packets that come so late, some of them marked."""
     for _ in range(marks):
         window.marked()
@@ -23,7 +23,7 @@ def judged(window: csaud_testnet.ReceiveWindow, marks: int, late: int, most: int
     while not window.sample(late):
         samples += 1
     assert samples == window.size
-    window.judge(TARGET, most)
+    window.judge(TARGET)
 
 
 @pytest.mark.parametrize(
@@ -57,15 +57,15 @@ def test_what_was_judged_is_not_judged_again() -> None:
 
 
 def test_a_window_goes_from_one_packet_to_the_most_that_are_allowed() -> None:
-    window, sizes = of_one_sender(4), []
+    window, sizes = of_one_sender(4, most=12), []
     for _ in range(4):
         judged(window, 1, 100 * TARGET)
         sizes.append(window.size)
     for _ in range(11):
-        judged(window, 0, 0, most=12)
+        judged(window, 0, 0)
         sizes.append(window.size)
     assert sizes == [2, 1, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
-    judged(window, 0, 0, most=12)
+    judged(window, 0, 0)
     assert window.size == 12
 
 

@@ -188,6 +188,14 @@ def test_a_ring_that_loses_has_rounds_as_even_as_one_that_knows_nothing_of_paths
     assert default < 1.02 * in_turn
 
 
+def test_a_ring_of_long_messages_is_not_held_by_the_window_that_it_begins_with() -> None:
+    """Of 32 packets, where the path holds 50; nobody else sends to a rank of a ring."""
+    asked = {"operation": "all_reduce.ring", "bytes": 16 * 128 * 4064, "warmup": 1, "repeats": 2}
+    keys = {**RING_OF_16, "link_delay": "1us", "collectives": asked}
+    grows, stays = (mean_completion(keys, host={"shared_window": most}) for most in (128, 32))
+    assert grows < 0.85 * stays
+
+
 def test_marks_of_a_slow_spine_come_in_time() -> None:
     """After a queue that takes as long as that of another spine. The same number of packets takes four times
     as long, and a ring's step is over before they are marked."""

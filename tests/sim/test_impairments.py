@@ -14,7 +14,7 @@ from tests.sim.worlds import SECOND, World
 SENT, ARRIVED, LOST = range(3)
 BIT = {"other": 1, "data": 2, "control": 4, "loss": 8}
 RING = {"operation": "all_reduce.ring", "bytes": 4 * 32 * 4064, "repeats": 3}
-QUIET = 1  # a seed of which nothing is under way when the last all-reduce ends
+QUIET = 3  # a seed of which nothing is under way when the last all-reduce ends
 
 
 def run(**keys: Any) -> Measured:
@@ -79,7 +79,7 @@ def test_classes_that_are_not_meant_are_not_lost() -> None:
         "collectives": {**RING, "criticality": 1},
         "traffic": {"flows": 100, "sizes": 40_000, "load": 0.2},
     }
-    found = run(**asked, impairments=[{"loss": 0.2, "classes": [1], "kinds": ["data"], "where": "all"}])
+    found = run(**asked, impairments=[{"loss": 0.3, "classes": [1], "kinds": ["data"], "where": "all"}])
     of_flows = found.flows["collective"] == -1
     calm = run(**asked)
     assert found.totals["link_lost"] > 100

@@ -94,7 +94,8 @@ class Settings:
     window: int = _row(
         0,
         "packets",
-        "what a receiver lets one sender have in flight; 0: 128 KB of them, 32 at a path MTU of 4096",
+        "what a receiver lets one sender have in flight, four times as many where a schedule has no other; "
+        "0: 128 KB of them, 32 at a path MTU of 4096",
         high=512,
         agreed=True,
     )

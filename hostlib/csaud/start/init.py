@@ -150,7 +150,7 @@ def _communicator(
     check_segmentation(table, opened, settings)
     config = endpoint_config(rank, settings, table, opened)
     name_addresses(opened, table)
-    local_ranks = share_memory(opened, table, rank, core_addresses(table), config.window)
+    local_ranks = share_memory(opened, table, rank, core_addresses(table), config.longest_window)
     link_trains(opened, table, rank, local_ranks)
     progress = _core.Progress(config, opened.native, settings.batch, settings.spin)
     for card, address in zip(table.cards, core_addresses(table), strict=True):

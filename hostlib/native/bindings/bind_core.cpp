@@ -13,6 +13,7 @@
 #include "csaud_host/contract/config.hpp"
 #include "csaud_host/contract/pending_message.hpp"
 #include "csaud_host/contract/stats.hpp"
+#include "csaud_host/flow/window.hpp"
 #include "csaud_host/wire/wire.hpp"
 #include "siphash.hpp"
 
@@ -261,6 +262,7 @@ void bind_core(nb::module_& m) {
         .def_rw("window", &C::window)
         .def_rw("shaping", &C::shaping)
         .def_rw("shared_window", &C::shared_window)
+        .def_prop_ro("longest_window", [](const C& c) { return lone_window(c); })
         .def_rw("early_pool_packets", &C::early_pool_packets)
         .def_rw("pace_bps", &C::pace_bps)
         .def_rw("rate_bps", &C::rate_bps)

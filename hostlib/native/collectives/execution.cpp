@@ -73,6 +73,7 @@ Hints Execution::hints_of(const Operation& op) const {
     hints.barrier = collective_->barrier;
     hints.fan_in = op.fan_in;
     hints.scheduled = (collective_->comm & kDirect) == 0;
+    hints.chained = collective_->plan->chains();
     if (!collective_->times) return hints;
     const Expected expected = collective_->times->expect(began_, op.step);
     hints.expected_start = expected.start;

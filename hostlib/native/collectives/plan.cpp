@@ -58,6 +58,7 @@ void Plan::check(std::size_t index) {
     if (op.kind == Kind::receive && !op.after.empty()) impossible(index, "a receive that waits");
     if (op.kind == Kind::receive && op.region.place == Place::source)
         impossible(index, "it writes what is only read");
+    chains_ = chains_ || !op.after.empty();
     ranks_ = std::max(ranks_, std::uint32_t{op.peer} + 1);
     receives_ = receives_ || op.kind == Kind::receive;
 }

@@ -51,6 +51,7 @@ class Plan {
     std::uint64_t scratch() const noexcept { return scratch_; }  // elements
     std::uint32_t steps() const noexcept { return steps_; }
     std::uint32_t ranks() const noexcept { return ranks_; }  // one more than the highest peer
+    bool chains() const noexcept { return chains_; }         // some send waits for something
     bool reduces() const noexcept { return reduces_; }
     bool receives() const noexcept { return receives_; }
     bool writes() const noexcept { return writes_; }  // to the user's array
@@ -70,6 +71,7 @@ class Plan {
     std::uint64_t scratch_;
     std::uint32_t steps_;
     std::uint32_t ranks_ = 0;
+    bool chains_ = false;
     bool reduces_ = false;
     bool receives_ = false;
     bool writes_ = false;

@@ -32,9 +32,10 @@ struct Completion {
 
 // What a collective's schedule knows of a message (docs/protocol.md, "What the schedule tells").
 struct Hints {
-    std::uint8_t cls = 4;      // criticality class 0 (control, barrier) .. 4 (new data)
-    bool barrier = false;      // sets the BARRIER flag
-    bool scheduled = false;    // of a collective: others wait for it
+    std::uint8_t cls = 4;    // criticality class 0 (control, barrier) .. 4 (new data)
+    bool barrier = false;    // sets the BARRIER flag
+    bool scheduled = false;  // of a collective: others wait for it
+    bool chained = false;    // of one whose sends wait for what was received: a repair is waited for in turn
     std::uint16_t fan_in = 0;  // ranks that send to the destination at full rate meanwhile; 0: not known
     Nanos expected_start = 0;  // absolute; 0 = not known
     Nanos jitter = 0;          // of the expected start

@@ -44,7 +44,7 @@ bool Plausibility::control(const wire::Decoded& d) const noexcept {
     const bool of_path = (d.csa.flags & wire::kEcnEcho) != 0 || (d.control.flags & wire::kOfPath) != 0;
     if (of_path && d.control.echoed_path >= ctx_.config.paths) return false;
     if (d.csa.type != wire::Type::abort &&
-        !ctx_.peers.credit(from).plausible(ctx_.credit_serial, d.control.credit, ctx_.config.window)) {
+        !ctx_.peers.credit(from).plausible(ctx_.credit_serial, d.control.credit, ctx_.longest_window)) {
         return false;
     }
     switch (d.csa.type) {

@@ -12,7 +12,8 @@
 //   no mark    grow by an eighth   grow by one packet
 //   marks      hold                shrink by 0.8 of the part of the delay that is too much, by half at most
 //
-// What a switch cut counts as marked and late.
+// What a switch cut counts as marked and late. A window begins as the setting `window`, beyond which it grows
+// for messages of a schedule, while nobody else sends.
 #pragma once
 
 #include <algorithm>
@@ -28,6 +29,14 @@ namespace csaud {
 // Packets under way to one rank that each of `senders`, sending at once, has a share in.
 inline std::uint32_t window_share(const EndpointConfig& c, std::uint32_t senders) noexcept {
     return std::max(1U, c.shared_window / std::max(1U, senders));
+}
+
+// Packets under way, at most, of a sender to a rank of which the schedule says that nobody else sends there
+// meanwhile: nobody has to wait behind them, so the window grows to what the path holds.
+inline std::uint32_t lone_window(const EndpointConfig& c) noexcept {
+    if (!c.shaping) return c.window;
+    const std::uint32_t room = (1U << (std::min(c.bits.credit, 16U) - 2)) - 1;  // four windows, and less
+    return std::max(c.window, std::min({4 * c.window, c.shared_window, room}));
 }
 
 // Where more senders than `shared_window` send to one rank, a packet of each would be too much already. They
@@ -60,7 +69,13 @@ class Turns {
 class ReceiveWindow {
   public:
     explicit ReceiveWindow(std::uint32_t most = 1, std::uint32_t arrived = 0) noexcept
-        : size_(most), whole_(most), arrived_(arrived), told_(arrived), told_size_(most), share_(most) {
+        : size_(most),
+          whole_(most),
+          arrived_(arrived),
+          told_(arrived),
+          told_size_(most),
+          most_(most),
+          share_(most) {
         set_news();
     }
 
@@ -71,8 +86,8 @@ class ReceiveWindow {
         late_ += late;
         return ++seen_ >= whole_;
     }
-    // target: how long a packet may stand in queues; most: the largest window.
-    void judge(Nanos target, std::uint32_t most) noexcept {
+    // target: how long a packet may stand in queues.
+    void judge(Nanos target) noexcept {
         const Nanos mean = late_ / seen_;
         const bool delayed = mean > target;
         if (marks_ == 0) {
@@ -81,7 +96,7 @@ class ReceiveWindow {
             const double excess = static_cast<double>(mean - target) / static_cast<double>(mean);
             size_ *= std::max(0.5, 1 - 0.8 * excess);
         }
-        size_ = std::clamp(size_, 1.0, static_cast<double>(most));
+        size_ = std::clamp(size_, 1.0, static_cast<double>(most_));
         whole_ = static_cast<std::uint32_t>(size_);
         seen_ = marks_ = 0;
         late_ = 0;
@@ -89,14 +104,18 @@ class ReceiveWindow {
     }
     // So many new packets came, or (negative) were found not to belong here.
     void arrived(std::int32_t packets) noexcept { arrived_ += static_cast<std::uint32_t>(packets); }
-    // This sender's part of what may be under way to us, which it shares with others.
-    void set_share(const EndpointConfig& c, std::uint32_t senders) noexcept {
-        if (senders == senders_) return;
+    // This sender's part of what may be under way to us, which it shares with others; `alone`: with nobody,
+    // as the schedule knows.
+    void set_share(const EndpointConfig& c, std::uint32_t senders, bool alone) noexcept {
+        if (senders == senders_ && alone == alone_) return;
         senders_ = senders;
-        share_ = window_share(c, senders);
+        alone_ = alone;
+        most_ = alone ? lone_window(c) : c.window;
+        share_ = std::min(most_, window_share(c, senders));
         set_news();
     }
 
+    std::uint32_t most() const noexcept { return most_; }
     std::uint32_t size() const noexcept { return std::min(whole_, share_); }
     bool worth_telling() const noexcept { return arrived_ - told_ >= news_; }
     wire::WindowNews tell(const Serial& serial) noexcept {
@@ -115,7 +134,9 @@ class ReceiveWindow {
     std::uint32_t arrived_;
     std::uint32_t told_;
     std::uint32_t told_size_;
+    std::uint32_t most_;
     std::uint32_t share_;
+    bool alone_ = false;
     std::uint32_t senders_ = UINT32_MAX;  // not known yet
     std::uint32_t news_ = 1;
     std::uint32_t seen_ = 0;  // since the window was last judged

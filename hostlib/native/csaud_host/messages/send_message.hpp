@@ -62,6 +62,7 @@ struct SendMessage {
     std::uint8_t probe_rounds = 0;  // unanswered or fruitless probes in a row
     bool awaited = false;           // the receive is posted, as the receiver said
     bool alone = false;             // nobody else sends there at full rate meanwhile, as the schedule knows
+    bool chained = false;           // the receiver has to have it before it can send what follows
     std::uint8_t disputes = 0;      // STATEs in a row that lack what an earlier one had
     std::uint32_t disputed_ts = 0;  // when the last of them came
     std::uint32_t parity = kNone;   // its rows of parity

@@ -45,6 +45,7 @@ struct Context {
     ControlQueue control;
     RingQueue<Completion> completions;
     CreditBudget credit_budget;
+    const std::uint32_t longest_window = lone_window(config);
     std::size_t payload_bytes;
     Serial path_serial, ts_serial, credit_serial, window_serial, ecn_serial;
     std::uint64_t next_id = 1;

@@ -19,7 +19,7 @@ void Allowance::cut(Peer& peer) {
 }
 
 void Allowance::judge(Peer& peer) {
-    peer.arrivals.judge(queueing_target(peer), ctx_.config.window);
+    peer.arrivals.judge(queueing_target(peer));
 }
 
 void Allowance::tell(Peer& peer) {

@@ -29,7 +29,7 @@ class Allowance {
 
     // New packets of a posted receive lie in its buffer.
     void consumed(Peer& peer, std::uint32_t packets) {
-        peer.grant.consumed(packets, ctx_.config.window, ctx_.credit_budget);
+        peer.grant.consumed(packets, peer.arrivals.most(), ctx_.credit_budget);
     }
     // May the peer be ahead of what we have posted by one more packet?
     static bool early(const Peer& peer) noexcept { return peer.early < peer.grant.open(); }
@@ -40,7 +40,8 @@ class Allowance {
         // otherwise those that are sending.
         const std::uint32_t senders =
             m.fan_in != 0 ? std::min<std::uint32_t>(m.fan_in, ctx_.awaited) : ctx_.senders;
-        peer.arrivals.set_share(ctx_.config, senders);
+        const bool alone = m.scheduled && ctx_.senders <= 1 && (m.fan_in == 0 || ctx_.awaited == 1);
+        peer.arrivals.set_share(ctx_.config, senders, alone);
     }
 
     // Tells the peer if there is news enough; `echo_ts`: tx_ts of what brought it, 0: nothing did.

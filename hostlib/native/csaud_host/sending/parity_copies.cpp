@@ -42,7 +42,7 @@ void ParityCopies::sent(std::uint32_t i, std::uint16_t idx, Peer& peer, Nanos no
     ParityRows& rows = all_[m.parity].rows;
     const std::size_t column = m.total - 1U - idx;
     if (column < rows.covered()) rows.add(buffers_, column, m.payload(idx, ctx_.payload_bytes));
-    if (m.all_sent() && rows.rows() > 0) queue_.push(sends_.handle(i));
+    if (m.all_sent() && rows.rows() > 0) (m.chained ? of_chains_ : others_).push(sends_.handle(i));
 }
 
 void ParityCopies::over(SendMessage& m) {
@@ -58,15 +58,15 @@ void ParityCopies::taken(std::uint64_t id) {
     all_.release(rows);
 }
 
-bool ParityCopies::next(Copy& copy, Nanos now) {
-    while (!queue_.empty()) {
-        const Handle handle = queue_.pop();
+bool ParityCopies::next(RingQueue<Handle>& queue, Copy& copy, Nanos now) {
+    while (!queue.empty()) {
+        const Handle handle = queue.pop();
         const SendMessage* m = sends_.find(handle);
         if (m == nullptr || m->arrived_count == m->total) continue;
         Peer& peer = ctx_.peers.get(m->dst);
         Outgoing& out = all_[m->parity];
         const std::uint8_t row = out.next++;
-        if (out.next < out.rows.rows()) queue_.push(handle);
+        if (out.next < out.rows.rows()) queue.push(handle);
         PacketRecord record;
         record.path = peer.paths.next_control();
         record.tx_ts = ctx_.ticks(now);

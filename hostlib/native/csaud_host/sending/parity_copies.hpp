@@ -1,5 +1,5 @@
-// Parity of messages: summed up as their packets go, sent when nothing else is to be sent (docs/protocol.md,
-// "Parity").
+// Parity of messages: summed up as their packets go, sent when nothing else is to be sent, or, of a chain,
+// before what follows (docs/protocol.md, "Parity").
 #pragma once
 
 #include <cstdint>
@@ -26,10 +26,14 @@ class ParityCopies {
     void over(SendMessage&);
     void taken(std::uint64_t id);
 
-    bool empty() const noexcept { return queue_.empty(); }
-    // A row of each message in turn.
-    bool next(Copy&, Nanos now);
-    void clear() noexcept { queue_.clear(); }
+    bool empty() const noexcept { return of_chains_.empty() && others_.empty(); }
+    // A row of each message in turn: of messages of a chain, before any first copy; of the others.
+    bool next_of_chain(Copy& copy, Nanos now) { return next(of_chains_, copy, now); }
+    bool next(Copy& copy, Nanos now) { return next(others_, copy, now); }
+    void clear() noexcept {
+        of_chains_.clear();
+        others_.clear();
+    }
 
     std::size_t bytes() const noexcept { return all_.bytes() + buffers_.bytes(); }
 
@@ -43,14 +47,15 @@ class ParityCopies {
         std::uint32_t rows = kNone;
     };
 
+    bool next(RingQueue<Handle>& queue, Copy&, Nanos now);
     std::size_t rows_for(const SendMessage&, const Peer&, std::size_t covered) const noexcept;
 
     Context& ctx_;
     Sends& sends_;
     RowPool buffers_;
     Pool<Outgoing> all_;
-    RingQueue<Handle> queue_;     // all of whose packets have gone
-    RingQueue<Retired> retired_;  // whose completions are not taken, in their order
+    RingQueue<Handle> of_chains_, others_;  // all of whose packets have gone
+    RingQueue<Retired> retired_;            // whose completions are not taken, in their order
 };
 
 }  // namespace csaud

@@ -139,7 +139,8 @@ void Sender::on_timer(std::uint32_t i, Nanos now) {
 
 bool Sender::next_copy(Copy& copy, Nanos now) {
     // A retransmission that waited here for new data would be taken for lost there.
-    return repairs_.next(copy, now) || first_.next(copy, now) || parity_.next(copy, now);
+    return repairs_.next(copy, now) || parity_.next_of_chain(copy, now) || first_.next(copy, now) ||
+           parity_.next(copy, now);
 }
 
 }  // namespace csaud

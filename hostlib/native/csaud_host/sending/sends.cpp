@@ -16,6 +16,7 @@ std::uint32_t Sends::open(const MessageName& name, std::uint16_t dst, std::span<
     m.total = static_cast<std::uint16_t>(Cut{ctx_.payload_bytes, buffer.size()}.packets());
     m.posted = m.last_news = now;
     m.alone = hints.fan_in == 1;
+    m.chained = hints.chained;
     by_key_.add(i);
     return i;
 }

@@ -93,9 +93,10 @@ LossSignal signal_of(const std::string& name, LossSignal s) {
 }
 
 Hints hints_from(std::uint8_t cls, Nanos expected_start, Nanos jitter, std::uint16_t fan_in,
-                 bool scheduled = false) {
+                 bool scheduled = false, bool chained = false) {
     return {.cls = cls,
             .scheduled = scheduled,
+            .chained = chained,
             .fan_in = fan_in,
             .expected_start = expected_start,
             .jitter = jitter};
@@ -178,12 +179,12 @@ void bind_endpoints(nb::module_& t) {
             "post_send",
             [](VirtualNetwork& n, std::uint16_t rank, std::uint16_t dst, const nb::bytes& data,
                std::uint32_t coll_seq, std::uint16_t step, std::uint16_t chunk, std::uint16_t comm,
-               std::uint8_t cls, Nanos expected_start, Nanos jitter, std::uint16_t fan_in) {
-                const Hints hints = hints_from(cls, expected_start, jitter, fan_in);
+               std::uint8_t cls, Nanos expected_start, Nanos jitter, std::uint16_t fan_in, bool chained) {
+                const Hints hints = hints_from(cls, expected_start, jitter, fan_in, false, chained);
                 return n.post_send(rank, dst, name_from(coll_seq, step, chunk, comm), vector_of(data), hints);
             },
             "rank"_a, "dst"_a, "data"_a, "coll_seq"_a = 0, "step"_a = 0, "chunk"_a = 0, "comm"_a = 0,
-            "cls"_a = 4, "expected_start"_a = 0, "jitter"_a = 0, "fan_in"_a = 0)
+            "cls"_a = 4, "expected_start"_a = 0, "jitter"_a = 0, "fan_in"_a = 0, "chained"_a = false)
         .def(
             "post_recv",
             [](VirtualNetwork& n, std::uint16_t rank, std::uint16_t src, std::size_t bytes,

@@ -187,9 +187,9 @@ void bind_parts(nb::module_& t) {
         .def(nb::init<std::uint32_t>(), "most"_a)
         .def("marked", &ReceiveWindow::marked)
         .def("sample", &ReceiveWindow::sample, "late"_a)
-        .def("judge", &ReceiveWindow::judge, "target"_a, "most"_a)
+        .def("judge", &ReceiveWindow::judge, "target"_a)
         .def("arrived", &ReceiveWindow::arrived, "packets"_a)
-        .def("set_share", &ReceiveWindow::set_share, "config"_a, "senders"_a)
+        .def("set_share", &ReceiveWindow::set_share, "config"_a, "senders"_a, "alone"_a = false)
         .def_prop_ro("size", &ReceiveWindow::size)
         .def_prop_ro("worth_telling", &ReceiveWindow::worth_telling)
         .def("tell", [](ReceiveWindow& w) {
