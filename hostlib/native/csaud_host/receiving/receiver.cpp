@@ -204,7 +204,8 @@ void Receiver::close(std::uint32_t i, Peer& peer, bool complete) {
 // What is lost silently on the way there may be ACKs: a sender finds that out no sooner than by its probe.
 unsigned Receiver::acknowledgements(const Peer& peer) const noexcept {
     if (!ctx_.config.parity) return 1;
-    return copies_for(peer.silent.rate(ctx_.silent), repair_share(ctx_.config.world));
+    // It waits for as many as there are ranks, at the end of an all-to-all at once.
+    return copies_for(peer.silent.rate(ctx_.silent), repair_share(ctx_.config.world) / ctx_.config.world);
 }
 
 void Receiver::acknowledge(const MessageName& name, std::size_t total, const Peer& peer,
