@@ -179,10 +179,11 @@ def test_without_loss_there_is_one_ack_a_message() -> None:
     assert total(run(0, 50), "tx_ack") == 50
 
 
-@pytest.mark.parametrize(("parity", "acks"), [(True, 2), (False, 1)])
-def test_where_packets_are_lost_an_ack_has_copies(parity: bool, acks: int) -> None:
-    """A sender whose first ACK is lost otherwise finds that out by its probe."""
-    net = network(window=64, parity=parity)
+@pytest.mark.parametrize(("parity", "world", "acks"), [(True, 2, 2), (True, 40, 4), (False, 40, 1)])
+def test_where_packets_are_lost_an_ack_has_copies(parity: bool, world: int, acks: int) -> None:
+    """A sender whose first ACK is lost otherwise finds that out by its probe. The more ranks, the more are
+    waited for at once."""
+    net = network(world, window=64, parity=parity)
     chance = csaud_testnet.Chance()
     chance.drop_data, chance.seed = 0.02, 7
     net.set_chance(chance)
