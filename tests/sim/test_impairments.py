@@ -14,7 +14,7 @@ from tests.sim.worlds import SECOND, World
 SENT, ARRIVED, LOST = range(3)
 BIT = {"other": 1, "data": 2, "control": 4, "loss": 8}
 RING = {"operation": "all_reduce.ring", "bytes": 4 * 32 * 4064, "repeats": 3}
-QUIET = 3  # a seed of which nothing is under way when the last all-reduce ends
+QUIET = 7  # a seed of which nothing is under way when the last all-reduce ends
 
 
 def run(**keys: Any) -> Measured:

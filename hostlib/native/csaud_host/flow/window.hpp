@@ -115,7 +115,6 @@ class ReceiveWindow {
         set_news();
     }
 
-    std::uint32_t most() const noexcept { return most_; }
     std::uint32_t size() const noexcept { return std::min(whole_, share_); }
     bool worth_telling() const noexcept { return arrived_ - told_ >= news_; }
     wire::WindowNews tell(const Serial& serial) noexcept {

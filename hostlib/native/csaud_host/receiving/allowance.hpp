@@ -29,7 +29,8 @@ class Allowance {
 
     // New packets of a posted receive lie in its buffer.
     void consumed(Peer& peer, std::uint32_t packets) {
-        peer.grant.consumed(packets, peer.arrivals.most(), ctx_.credit_budget);
+        // A window that has grown needs as much credit.
+        peer.grant.consumed(packets, std::max(ctx_.config.window, peer.arrivals.size()), ctx_.credit_budget);
     }
     // May the peer be ahead of what we have posted by one more packet?
     static bool early(const Peer& peer) noexcept { return peer.early < peer.grant.open(); }
