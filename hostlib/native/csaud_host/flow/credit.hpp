@@ -93,8 +93,9 @@ class CreditGrant {
     }
 
     // `n` packets of this peer went into posted buffers; raises the grant as far as window and budget allow.
+    // What is open never becomes less, though the window may: a sender may have taken it in anticipation.
     void consumed(std::uint32_t n, std::uint32_t window, CreditBudget& budget) noexcept {
-        if (open_ == window) [[likely]] {  // and it will be again, from the same budget
+        if (open_ >= window) [[likely]] {  // and it will be again, from the same budget
             granted_ += n;
             return;
         }
