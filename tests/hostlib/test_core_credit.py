@@ -57,6 +57,18 @@ def test_room_beyond_a_packet_of_each_belongs_to_whoever_sends(beyond: int, ahea
     assert net.stats(1)["rx_early"] == ahead
 
 
+def test_credit_grows_with_the_window_and_never_becomes_less_again() -> None:
+    """Who is awaited has taken in advance what each packet that is consumed brings."""
+    grant = csaud_testnet.CreditGrant(32)
+    assert grant.consumed(1, 40, budget=100) == 92
+    assert grant.open == 40
+    assert grant.consumed(10, 128, budget=20) == 0
+    assert grant.open == 60
+    for window in (32, 1, 60):
+        assert grant.consumed(50, window, budget=7) == 7
+        assert grant.open == 60
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_any_order_of_posting(seed: int) -> None:
     """Ten messages between each pair, sends posted in one order, each receive only when the ones before it in

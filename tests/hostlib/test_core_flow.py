@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import csaud_testnet
 import pytest
 from csaud import _core
 
@@ -113,25 +112,6 @@ def test_a_window_grows_to_four_times_its_size_where_nobody_else_is_to_send(
     assert news["path_first"] == size
     assert net.settle(1_000 * MS)
     assert total(net, "rx_duplicates", 1 + senders) == 0
-
-
-def test_a_window_that_shrinks_again_leaves_room_for_what_its_credit_let_come() -> None:
-    """Who is awaited takes credit in advance, so what was granted and not used never becomes less."""
-    net = network(3, window=32)
-    chance = csaud_testnet.Chance()
-    chance.drop_data, chance.seed = 0.02, 7
-    net.set_chance(chance)
-    for turn in range(30):
-        for src in (1,) if turn % 3 else (1, 2):  # alone, and not
-            net.post_recv(0, src, 400 * 64, coll_seq=turn + 1, **ALONE)
-            net.post_send(src, 0, content(400 * 64), coll_seq=turn + 1)
-            net.post_send(src, 0, content(400 * 64), coll_seq=turn + 1, step=1)
-        net.run_until(net.now + 3 * MS)
-        for src in (1,) if turn % 3 else (1, 2):
-            net.post_recv(0, src, 400 * 64, coll_seq=turn + 1, step=1, **ALONE)
-        assert net.settle(net.now + 10_000 * MS)
-    assert net.stats(0)["rx_early"] > 1000
-    assert net.stats(0)["rx_early_dropped"] == 0
 
 
 def test_a_sender_that_nobody_awaits_is_answered() -> None:

@@ -16,6 +16,7 @@
 #include "collectives/flow_times.hpp"
 #include "csaud_host/base/crc32.hpp"
 #include "csaud_host/base/crc32_fold.hpp"
+#include "csaud_host/flow/credit.hpp"
 #include "csaud_host/flow/window.hpp"
 #include "csaud_host/loss/arrival_history.hpp"
 #include "csaud_host/loss/path_gap.hpp"
@@ -183,6 +184,17 @@ void bind_parts(nb::module_& t) {
         .def(nb::init<>())
         .def("sample", &QueueingEstimator::sample, "late"_a)
         .def_prop_ro("allowance", &QueueingEstimator::allowance);
+    nb::class_<CreditGrant>(t, "CreditGrant", "What a receiver lets one sender be ahead by.")
+        .def(nb::init<std::uint32_t>(), "initial"_a)
+        .def(
+            "consumed",
+            [](CreditGrant& g, std::uint32_t packets, std::uint32_t window, std::uint64_t budget) {
+                CreditBudget left{budget};
+                g.consumed(packets, window, left);
+                return left.extra_left;
+            },
+            "packets"_a, "window"_a, "budget"_a, "Packets of the budget that are left.")
+        .def_prop_ro("open", &CreditGrant::open);
     nb::class_<ReceiveWindow>(t, "ReceiveWindow", "How many packets of one sender may be under way to us.")
         .def(nb::init<std::uint32_t>(), "most"_a)
         .def("marked", &ReceiveWindow::marked)
