@@ -79,7 +79,7 @@ def test_classes_that_are_not_meant_are_not_lost() -> None:
         "collectives": {**RING, "criticality": 1},
         "traffic": {"flows": 100, "sizes": 40_000, "load": 0.2},
     }
-    found = run(**asked, impairments=[{"loss": 0.3, "classes": [1], "kinds": ["data"], "where": "all"}])
+    found = run(**asked, impairments=[{"loss": 0.2, "classes": [1], "kinds": ["data"], "where": "all"}])
     of_flows = found.flows["collective"] == -1
     calm = run(**asked)
     assert found.totals["link_lost"] > 100
